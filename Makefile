@@ -7,7 +7,7 @@ BIN      := bin/seriatim
 # Not LINT: make has a variable of that name, with another program in it.
 GOLANGCI ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULN   ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
-# The database of vulnerabilities, where it is not to be asked of its publisher.
+# A copy of the vulnerability database; empty: that of its publisher.
 VULNDB   ?=
 
 # Modules of their own, so that the product's go.mod stays short.
@@ -51,8 +51,8 @@ help: ## list the targets
 build: ## build bin/seriatim
 	$(if $(GOOS),GOOS=$(GOOS) GOARCH=$(GOARCH)) $(GO) build -tags '$(TAGS)' $(FLAGS) -ldflags '-s -w $(LDFLAGS) -X main.version=$(VERSION)' -o $(BIN) ./cmd/seriatim
 
-# What runs when the program starts, for a command line or once for a connection is not
-# inlined in the image, which is 1.2 MB smaller for it.
+# Packages that run only at the start, for a command line, or once for each connection are not
+# inlined in the image. That makes it 1.2 MB smaller.
 NOT_INLINED = github.com/seriatimq/seriatim/cmd/... github.com/seriatimq/seriatim/transport/ops/... \
   github.com/go-viper/... github.com/hashicorp/go-msgpack/... github.com/hashicorp/go-sockaddr/... \
   github.com/hashicorp/memberlist github.com/miekg/dns github.com/prometheus/... github.com/spf13/... \
@@ -60,7 +60,7 @@ NOT_INLINED = github.com/seriatimq/seriatim/cmd/... github.com/seriatimq/seriati
   archive/... compress/... crypto/tls crypto/x509 encoding/asn1 encoding/gob encoding/xml mime/... net/http regexp/... \
   runtime/pprof text/...
 
-# What builds images: docker, podman or buildah. PLATFORM=linux/arm64 for another one.
+# CONTAINERS builds images: docker, podman or buildah. PLATFORM is their platform, such as linux/arm64.
 CONTAINERS ?= docker
 PLATFORM   ?= linux/$(shell $(GO) env GOARCH)
 IMAGE      ?= seriatim:latest
@@ -68,7 +68,7 @@ IMAGE      ?= seriatim:latest
 # The image leaves out net/http's HTTP/2, which the program does not use.
 .PHONY: image-files
 image-files: TAGS += nethttpomithttp2
-image-files: ## what goes into the container image, in bin/image
+image-files: ## the files of the container image, in bin/image
 	rm -rf bin/image && mkdir -p bin/image/rootfs/usr/local/bin bin/image/rootfs/tmp bin/image/data/seriatim && chmod 1777 bin/image/rootfs/tmp
 	$(MAKE) --no-print-directory build TAGS='$(TAGS)' BIN=bin/image/rootfs/usr/local/bin/seriatim GOOS=$(firstword $(subst /, ,$(PLATFORM))) GOARCH=$(lastword $(subst /, ,$(PLATFORM))) \
 	  FLAGS="$(foreach packages,$(NOT_INLINED),-gcflags='$(packages)=-l')" LDFLAGS=-funcalign=16
@@ -78,7 +78,7 @@ image: image-files ## build the container image: CONTAINERS='buildah' IMAGE=name
 	$(CONTAINERS) build --platform $(PLATFORM) --tag $(IMAGE) --file deploy/container/Dockerfile bin/image
 
 .PHONY: release
-release: ## everything of a release in bin/release, published nowhere: VERSION=v0.1.0, ONLY='binaries packages chart sbom image'
+release: ## build everything of a release in bin/release and publish nothing: VERSION=v0.1.0, ONLY='binaries packages chart sbom image'
 	GO='$(GO)' VERSION='$(filter v%,$(VERSION))' CONTAINERS='$(CONTAINERS)' ONLY='$(ONLY)' deploy/packages/release
 
 .PHONY: test-containers
@@ -94,7 +94,7 @@ chart: ## write deploy/kubernetes from the Helm chart, and copy alerts and dashb
 test-chart: ## the Helm chart over a matrix of values, decoded strictly, with its invariants; fetches helm as a Go module
 	$(GO) test -C test/tools/chart -count 1 .
 
-# The edited files of a fault build.
+# The folder with the edited files of a fault build.
 OVERLAY = $(abspath bin/_overlay)
 
 .PHONY: build-faults
@@ -110,10 +110,9 @@ run: build ## build, then run a three-node cluster with its data in ./data: ARGS
 recording: build ## run three nodes, kill the leader and draw docs/images/failover.svg
 	docs/images/record '$(BIN)'
 
-# Most of the time tests wait: for elections, timeouts and processes. Two suites that
-# run server processes stand beside each other, and beside them the packages in turn,
-# whose tests of whole clusters run PARALLEL at a time. More starve each other on a
-# small machine.
+# Tests mostly wait: for elections, timeouts and processes. So two suites with server processes run
+# at the same time, and beside them one package after another, with PARALLEL tests at a time. More
+# would slow each other down on a small machine.
 PARALLEL ?= 8
 
 SUITES := ./test/api/... ./test/cluster/... ./test/faults/... ./test/kit/... ./test/rules/onenode
@@ -122,9 +121,9 @@ SUITES := ./test/api/... ./test/cluster/... ./test/faults/... ./test/kit/... ./t
 upgrade-mixed: ## upgrade a cluster to this program with one attribute more, of the next format version, under load; builds both
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 40m -run '^TestMixedVersions$$' ./test/cluster/upgrade -args -mixed
 
-# All packages are built first: the two halves would compile the same ones twice.
+# All packages are built first. Otherwise the two halves would compile the same ones twice.
 .PHONY: test
-test: build ## what needs nothing but Go, of every suite: units, scenarios, conformance, failover
+test: build ## the tests of every suite that need only Go: units, scenarios, conformance, failover
 	$(GO) build -tags '$(TEST_TAGS)' ./...
 	+$(MAKE) --no-print-directory -j 2 test-packages test-suites
 
@@ -164,7 +163,7 @@ lint: format-check vet ## formatting, vet, the rules of test/arch, and the linte
 	  (cd $$module && $(GOLANGCI) run --timeout 20m --config '$(CURDIR)/.golangci.yml' ./...); done
 
 .PHONY: prose
-prose: ## sentences, openings and words that style does not allow in documents, texts and comments; fails if there are any: IN='docs cmd'
+prose: ## find sentences, openings and words that the style forbids in documents, texts and comments; fails if there are any: IN='docs cmd'
 	@$(GO) run -C test/tools ./prose -root '$(CURDIR)' $(IN)
 
 .PHONY: lint-prose
@@ -172,7 +171,7 @@ lint-prose: prose ## the same, and the tests of the checker
 	$(GO) test -C test/tools ./prose
 
 .PHONY: vulnerabilities
-vulnerabilities: ## known vulnerabilities in what the binary calls; asks the Go vulnerability database, or the one of VULNDB=url
+vulnerabilities: ## known vulnerabilities in the code that the binary calls, by the Go vulnerability database or that of VULNDB=url
 	$(GOVULN) $(if $(VULNDB),-db '$(VULNDB)') -tags '$(subst $(space),$(comma),$(TAGS))' ./cmd/...
 
 .PHONY: test-alerts
@@ -180,7 +179,7 @@ test-alerts: ## promtool: the rules of deploy/prometheus and their tests, and th
 	$(GO) test -C test/tools/alerts -tags remove_all_sd ./...
 
 .PHONY: generate
-generate: build ## regenerate code and tables; leaves no difference in a sound tree
+generate: build ## regenerate code and tables; changes nothing if they are up to date
 	$(GO) generate ./...
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TAGS)' ./test/api/docs -run '^(TestSettingsTable|TestSnippets)$$/^metrics$$' -update
 	$(GO) test -tags '$(TAGS)' ./cmd/seriatim -run '^(TestCommandLineReference|TestAttributePages)$$' -update
@@ -191,11 +190,11 @@ conformance: build ## boto3, JavaScript, Java, the AWS CLI and Celery against a 
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/api/conformance/run
 
 .PHONY: terraform
-terraform: build ## queues and topics by Terraform with the AWS provider, which SERIATIM_TERRAFORM_PLUGINS may name a folder of
+terraform: build ## queues and topics by Terraform with the AWS provider, from the folder in SERIATIM_TERRAFORM_PLUGINS if it is set
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m ./test/api/terraform -args -terraform
 
 .PHONY: conformance-auth
-conformance-auth: build ## the same, and presigned URLs and curl, against a cluster that takes signed requests only; and that it refuses others
+conformance-auth: build ## the same, presigned URLs and curl, against a cluster that accepts only signed requests and refuses others
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' CONFORMANCE_AUTH=1 test/api/conformance/run
 
 .PHONY: stubs
@@ -215,9 +214,8 @@ fuzz: ## every fuzz target for FUZZTIME each
 bench: build ## the workloads of the performance goals 1 to 4 against a fresh cluster; writes bin/bench/RESULTS.md
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) run -tags '$(TAGS)' ./test/bench -runs $(BENCH_RUNS) -duration $(BENCH_TIME) -out bin/bench/RESULTS.md
 
-# With BENCH_SCALE=1 the numbers are those of the goals, and all of it takes
-# about 25 minutes and 10 GB of memory. What is measured replaces that part of
-# the record; the other parts stay.
+# With BENCH_SCALE=1 the numbers are those of the goals, and all scenarios take about 25 minutes and
+# 10 GB of memory. A measured scenario replaces its part of the record; the other parts stay.
 BENCH_SCALE ?= 0.1
 
 .PHONY: bench-goals
@@ -230,8 +228,8 @@ bench-auth: build ## rates of sends with auth, with auth and TLS, and without, i
 
 # A peer takes part if it is installed: apt-get install --no-install-recommends
 # rabbitmq-server. nats-server is built from its module, ElasticMQ is fetched if
-# there are java and mvn. PEERS=nats,rabbitmq takes only these. DISK=1.5ms gives every server a disk of its own on which a sync takes so
-# long; it needs strace.
+# java and mvn are installed. PEERS=nats,rabbitmq selects peers. DISK=1.5ms gives every server its own
+# disk, on which a sync takes that time; it needs strace.
 bench-streams: PEERS = nats
 bench-streams: PEERS_FLAGS = -streams
 bench-streams: PEERS_NAME = streams
@@ -262,7 +260,7 @@ site: ## the documentation as a site with search, in bin/site; fails on a broken
 bench-go: ## benchmarks of the domain, the state machine, the wire formats, committer and forwarding
 	$(GO) test -tags '$(TAGS)' -run '^$$' -bench . -benchmem $(BENCHFLAGS) $(BENCH_PACKAGES)
 
-# The old revision is unpacked beside this tree, not checked out in it.
+# The old revision is unpacked beside this tree, which stays as it is.
 .PHONY: bench-compare
 bench-compare: ## the Go benchmarks here against those of BASE=revision, by benchstat
 	@test -n '$(BASE)' || { echo 'say which revision: make bench-compare BASE=v0.1.0'; exit 2; }
@@ -275,7 +273,7 @@ bench-compare: ## the Go benchmarks here against those of BASE=revision, by benc
 	$(BENCHSTAT) "$$old/old.txt" "$$old/new.txt"
 
 .PHONY: simulate
-simulate: ## random histories against the reference model: 50 of them, or the one of SEED=n
+simulate: ## compare 50 random histories, or that of SEED=n, with the reference model
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 2h ./test/rules/model \
 	  $(if $(SEED),-args -seed $(SEED) -commands 20000,-args -seeds 50 -commands 20000)
 
@@ -284,16 +282,16 @@ partitions: build ## fixed scenarios of a divided, deaf and flapping network; ne
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 15m ./test/cluster/partition -args -all
 
 .PHONY: bubble
-bubble: ## clusters with faults in virtual time: SEEDS of them (200), or the one of SEED=n, fifty times
+bubble: ## run clusters with faults in virtual time: SEEDS of them (200), or that of SEED=n fifty times
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 12h -run '^TestBubble$$' ./test/bubble \
 	  -args $(if $(SEED),-seed $(SEED) -times 50,-seeds $(or $(SEEDS),200)) -output '$(abspath bin/bubble)'
 
 .PHONY: recoveries
-recoveries: ## five nodes with unequal logs: each set of them is recovered from the loss of the others, and started in each order
+recoveries: ## recover each set of five nodes with unequal logs after the loss of the others, and start it in each order
 	SERIATIM_RECOVERIES=all $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 3h -run '^TestRecoveryOfAnyNodes$$' ./cluster
 
 .PHONY: stale-reads
-stale-reads: build ## leaders that were paused, or cut off with a learner, are asked for what is not so any more: TRIES of each (1000)
+stale-reads: build ## ask leaders that were paused, or cut off with a learner, for outdated data: TRIES of each (1000)
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 6h -run '^TestStaleReads' ./test/cluster/partition -args -stale-tries $(or $(TRIES),1000)
 
 .PHONY: unauthenticated
@@ -311,21 +309,20 @@ twins: ## COMMANDS random commands (a million) on six twins of the state machine
 	$(GO) test -tags '$(TAGS)' -count 1 -v -timeout 12h -run '^(TestComparison|TestOtherProcess)$$' ./test/rules/model \
 	  -args -seeds $$(( ($(or $(COMMANDS),1000000) + 19999) / 20000 )) -commands 20000
 
-# A run leaves its history, its report, its taps and the logs of the nodes in
-# FAULTS_DIR. What is broken is a fault build, which shows what it commits and
-# whose clocks can be moved.
+# A run leaves its history, its report, its taps and the logs of the nodes in FAULTS_DIR. The nodes
+# run a fault build, which records committed entries and has clocks that a test can move.
 FAULTS_DIR     ?= bin/faults
 FAULTS_TIME    ?= 80s
 FAULTS_PROFILE ?= smoke
-# Where the nodes have bodies, BODIES=segments or memory; empty: where the product has them.
+# BODIES is the body store of the nodes, segments or memory; empty: the default of the product.
 FAULTS_RUN      = SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 24h -run '^TestFaults$$' ./test/faults \
 	-args -hooks $(if $(TLS),-tls) $(if $(BODIES),-bodies $(BODIES)) -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))' -commit '$(VERSION)'
 
 .PHONY: faults
-faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list, ONLY='resets,loss', TLS=1, BODIES=memory
+faults: build-faults ## break nodes, disks and networks under real clients, and check the answers that the clients got: SEED=n, SCENARIO=name or list, ONLY='resets,loss', TLS=1, BODIES=memory
 	$(FAULTS_RUN) -duration $(FAULTS_TIME) -profile $(FAULTS_PROFILE) $(if $(SCENARIO),-scenario '$(SCENARIO)') $(if $(ONLY),-only '$(ONLY)')
 
-# All seeds are run, whatever one of them finds.
+# All seeds run, even if one of them finds a violation.
 .PHONY: night
 night: build-faults ## 20 schedules of 90 s with seeds from SEED on, then every fixed scenario
 	@failed=; for seed in $$(seq $(or $(SEED),1) $$(($(or $(SEED),1) + 19))); do \
@@ -348,12 +345,12 @@ faults-check: ## judge and draw a stored run again: HISTORY=its folder
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h -run '^TestFaults$$' ./test/faults -args -check '$(abspath $(HISTORY))' -output '$(abspath $(HISTORY))'
 
 .PHONY: crash
-crash: build ## every state that a power cut may leave a data directory in, and a start from each: SEED=n, BODIES=memory, ENCRYPTED=1
+crash: build ## start a node from every state in which a power cut may leave a data directory: SEED=n, BODIES=memory, ENCRYPTED=1
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m ./test/faults/crash \
 	  -args -long -seed $(or $(SEED),1) $(if $(BODIES),-bodies $(BODIES)) $(if $(ENCRYPTED),-encrypted)
 
 .PHONY: faults-selftest
-faults-selftest: build-faults ## plant each of 39 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
+faults-selftest: build-faults ## plant each of 39 bugs in a server, and check that the checkers find it: BUG=n; leaves bin/selftest/selftest.html
 	$(GO) test -tags '$(TEST_TAGS) faults' -count 1 -overlay '$(OVERLAY)/overlay.json' -run '^Test(Hook|ShiftedClock|Operation|ATap)' ./fsm/codec ./cmd/seriatim/server
 	$(GO) test -tags '$(TEST_TAGS) faults' -overlay '$(OVERLAY)/overlay.json' -count 1 -v -timeout 90m -run '^TestSelftest$$|^TestPlaces$$' ./test/faults \
 	  -args -fault-binary '$(abspath $(BIN)-faults)' -bug $(or $(BUG),-1) -output '$(abspath bin/selftest)'

@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// busyAudits makes audits come after every write.
+// busyAudits lets a node audit after every write.
 func busyAudits(cfg *Config) {
 	cfg.Log.Audit = AuditPolicy{Interval: busyInterval, Entries: 1}
 }
@@ -93,8 +93,7 @@ func equalAudits(n *Node) (equal uint64) {
 	return equal
 }
 
-// plantDifference deletes a message on one replica only, as a rule that decides otherwise
-// there would.
+// plantDifference changes the state of one replica only, as if it had applied an entry differently.
 func plantDifference(n *Node) {
 	n.stateLock.Lock()
 	defer n.stateLock.Unlock()
@@ -114,7 +113,7 @@ func TestNoAuditsWhenIdle(t *testing.T) {
 		return n.auditor.LastIndex() == n.replica.AppliedIndex()
 	})
 	last := n.group.Stats().LastIndex
-	for range 10 { // as many chances to write one as the ticker gives
+	for range 10 { // ten ticks in which an audit could be written
 		pause := time.NewTimer(busyInterval)
 		<-pause.C
 	}
@@ -125,8 +124,8 @@ func TestNoAuditsWhenIdle(t *testing.T) {
 
 const busyInterval = 40 * time.Millisecond
 
-// Two replicas that differ, and no third to say which is right: sends are refused
-// and all else goes on, until the third is back and the odd one stops.
+// Two replicas differ and there is no third to decide between them: sends are refused and all other
+// commands succeed, until the third is back and the replica that differs from both stops.
 func TestTwoThatDifferTakeNoSends(t *testing.T) {
 	t.Parallel()
 	var fatal []*clustertest.FatalRecord

@@ -25,7 +25,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// quickly leaves out the pace of snapshots.
+// quickly removes the rate limit of snapshots.
 func quickly(cfg *Config) { cfg.Snapshot.BytesPerSecond = 1 << 40 }
 
 func (c *nodes) backup(i int) (*Backup, []byte) {
@@ -41,8 +41,8 @@ func (c *nodes) backup(i int) (*Backup, []byte) {
 	return b, content.Bytes()
 }
 
-// A backup taken while messages are sent is the state that a node reported at
-// its index.
+// A backup taken while messages are sent equals the state that a node reported at the index of the
+// backup.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, quickly)
@@ -104,7 +104,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// backedUp is a cluster that lived on after its backup.
+// backedUp is a cluster that continues to work after its backup.
 type backedUp struct {
 	content []byte
 	sent    []queue.SentEntry // before the backup, then one after it
@@ -122,7 +122,7 @@ func newBackedUp(t *testing.T) backedUp {
 	}
 	c.send(0, standard, "s")
 	got := c.receive(0, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1)}, 0)
-	// The first message is deleted, its id stays known.
+	// The first message is deleted, but its deduplication id stays known.
 	c.submit(0, &queue.DeleteMessages{Queue: fifo, Handles: []string{got[0].Handle.String()}})
 	got = c.receive(0, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1)}, 0)
 	b.held = got[0].Handle.String()
@@ -195,7 +195,7 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 	}
 }
 
-// allVote makes sure that every member has its vote.
+// allVote checks that every member is a voter.
 func (c *nodes) allVote() {
 	c.t.Helper()
 	for i, n := range c.nodes {
@@ -211,8 +211,8 @@ func (c *nodes) allVote() {
 	}
 }
 
-// A leader that dies when it has taken the votes of the others goes on where it
-// was, and gives them back.
+// A leader dies in a restore after it has made the other members learners. After its restart it
+// continues with its old state and makes them voters again.
 func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 	t.Parallel()
 	b := newBackedUp(t)
@@ -254,8 +254,7 @@ func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 	c.allVote()
 }
 
-// Installing the state takes the followers longer than a leader may be without
-// their answers.
+// The followers need longer to install the state than a leader may be without their answers.
 func TestRestoreThatTakesLongerThanALease(t *testing.T) {
 	t.Parallel()
 	source := startNodes(t, 1, quickly)
@@ -314,8 +313,8 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	c.send(1, fifo, "here")
 }
 
-// A restore needs every member: the leader takes over the state before a
-// majority has it.
+// A restore is refused unless all members are present, since the leader replaces its state before a
+// majority has the new one.
 func TestRestoreNeedsEveryMember(t *testing.T) {
 	t.Parallel()
 	b := newBackedUp(t)
@@ -331,7 +330,7 @@ func TestRestoreNeedsEveryMember(t *testing.T) {
 	c.create(leader, fifo)
 }
 
-// countedReader is an endless backup.
+// countedReader is an endless backup that counts what is read of it.
 type countedReader struct{ read atomic.Int64 }
 
 func (r *countedReader) Read(content []byte) (int, error) {
@@ -341,7 +340,7 @@ func (r *countedReader) Read(content []byte) (int, error) {
 	return len(content), nil
 }
 
-// A restore takes topics away as it does queues, with what they archive.
+// A cluster with a topic is not empty, so it refuses a restore.
 func TestRestoreIntoAClusterWithTopics(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, quickly)
@@ -352,7 +351,7 @@ func TestRestoreIntoAClusterWithTopics(t *testing.T) {
 	}
 }
 
-// The leader takes no backup that it will not restore, whoever passes it on.
+// A leader with data refuses a backup that another node forwards before it receives the content.
 func TestLeaderRefusesABackupBeforeItIsReceived(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, quickly)

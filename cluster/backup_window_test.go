@@ -15,7 +15,7 @@ const (
 	topicName = "orders-topic.fifo"
 )
 
-// daysLater starts a cluster whose clocks are days ahead.
+// daysLater starts a cluster whose clocks are some days ahead.
 func daysLater(t *testing.T, n int, days time.Duration) *nodes {
 	t.Helper()
 	return startNodes(t, n, func(cfg *Config) {

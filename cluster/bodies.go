@@ -202,7 +202,8 @@ func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
 	return errors.Join(n.process.dir.EndKeys(active, segment), n.lookAtKeysLocked())
 }
 
-// bodiesInUse returns nil if there are no segments and will be none: then snapshots are whole.
+// bodiesInUse returns the store of bodies in segments, or nil if there are no segments and none
+// will be written. Snapshots then contain all bodies.
 func (p *process) bodiesInUse() *bodies.Store {
 	if !p.bodies.InUse() {
 		return nil
@@ -229,16 +230,16 @@ func (n *Node) bodyMetrics() []Metric {
 		{Name: "seriatim_body_segments", Help: "Segment files with bodies of messages.", Kind: Gauge, Value: float64(stats.Segments)},
 		{Name: "seriatim_bodies_stored", Help: "Bodies of messages that are in segment files, not in memory alone.", Kind: Gauge,
 			Value: float64(stats.Bodies)},
-		{Name: "seriatim_bodies_stored_bytes", Help: "Bytes of these.", Kind: Gauge, Value: float64(stats.Bytes)},
+		{Name: "seriatim_bodies_stored_bytes", Help: "Bytes of the bodies in segment files.", Kind: Gauge, Value: float64(stats.Bytes)},
 		{Name: "seriatim_body_memory_bytes", Help: "Memory for bodies that were written last or wait to be written.", Kind: Gauge,
 			Value: float64(stats.MemoryBytes)},
 		{Name: "seriatim_body_disk_reads_total", Help: "Bodies that were read from segment files because they were not in memory any " +
 			"more.", Kind: Counter, Value: float64(stats.DiskReads)},
 		{Name: "seriatim_bodies_damaged_total", Help: "Bodies in segment files that were found damaged.", Kind: Counter,
 			Value: float64(stats.Damaged)},
-		{Name: "seriatim_bodies_healed_total", Help: "Damaged bodies that were written anew, as another node has them.", Kind: Counter,
+		{Name: "seriatim_bodies_healed_total", Help: "Damaged bodies that were replaced by the copy of another node.", Kind: Counter,
 			Value: float64(stats.Healed)},
-		{Name: "seriatim_body_checked_bytes_total", Help: "Bytes of segment files that were read to see whether they are sound.",
+		{Name: "seriatim_body_checked_bytes_total", Help: "Bytes of segment files that were read to find damage.",
 			Kind: Counter, Value: float64(stats.Checked)},
 		{Name: "seriatim_body_freed_bytes_total", Help: "Bytes of deleted bodies given back to the file system.", Kind: Counter,
 			Value: float64(stats.FreedBytes)},

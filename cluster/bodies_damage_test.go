@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// segmentFiles are those of a node, the oldest first.
+// segmentFiles returns the segments of a node, the oldest first.
 func (c *nodes) segmentFiles(i int) []string {
 	c.t.Helper()
 	files, err := filepath.Glob(filepath.Join(c.configs[i].DataDir, storage.GroupDirName(0), storage.BodiesName, "*"))
@@ -22,8 +22,8 @@ func (c *nodes) segmentFiles(i int) []string {
 	return files
 }
 
-// damagedCluster has 140 messages in segments, and the ends of its nodes. What is in the
-// first segments is in memory no more.
+// damagedCluster returns a cluster with 140 messages in segments. The bodies in the first segments
+// are no longer in memory.
 func damagedCluster(t *testing.T, change func(*Config)) (*nodes, []*clustertest.FatalRecord) {
 	records := make([]*clustertest.FatalRecord, 3)
 	c := startNodes(t, 3, func(cfg *Config) {
@@ -54,8 +54,8 @@ func expectNoEnd(t *testing.T, records []*clustertest.FatalRecord) {
 	}
 }
 
-// Whoever reads a damaged body waits for it to be healed, also when the leader is asked
-// through another node.
+// A reader of a damaged body waits until the body is healed, also if another node forwards the
+// request to the leader.
 func TestDamagedBodiesAreHealedAsTheyAreRead(t *testing.T) {
 	t.Parallel()
 	for name, through := range map[string]int{"at the leader": 0, "through another node": 1} {
@@ -78,7 +78,8 @@ func TestDamagedBodiesAreHealedAsTheyAreRead(t *testing.T) {
 	}
 }
 
-// What nobody reads is found, too, and whatever is damaged once is read again as it was.
+// Damage is found without a reader, too. A body that is damaged once is healed with its old
+// content.
 func TestDamagedBodiesAreHealedAsTheyAreChecked(t *testing.T) {
 	t.Parallel()
 	c, records := damagedCluster(t, func(cfg *Config) {
@@ -104,8 +105,7 @@ func TestDamagedBodiesAreHealedAsTheyAreChecked(t *testing.T) {
 	expectNoEnd(t, records)
 }
 
-// A body that is damaged on every node is handed out by none, and the node that was to
-// hand it out ends.
+// A body that is damaged on every node is not delivered, and the node that was to deliver it ends.
 func TestBodyDamagedEverywhereEndsTheNode(t *testing.T) {
 	t.Parallel()
 	c, records := damagedCluster(t, noScrub)
@@ -131,9 +131,9 @@ func TestBodyDamagedEverywhereEndsTheNode(t *testing.T) {
 	}
 }
 
-// A body of the newest snapshot may be damaged, and its message deleted since: no node heals
-// it. One that is sent the snapshot gets the next, and has no space left to what it was sent
-// in vain.
+// The snapshot refers to a damaged body whose message is deleted, so no node heals it. A node that
+// is to install this snapshot gets the next one instead, and keeps no space for what it received
+// before.
 func TestDamagedBodyOfTheSnapshotAlone(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, segmentsEverywhere)
@@ -160,7 +160,7 @@ func TestDamagedBodyOfTheSnapshotAlone(t *testing.T) {
 	c.takeBodies(away, 230, 240)
 }
 
-// A damaged body is noticed when it is read, and of a node that is alone there is no other.
+// A single node that reads a damaged body ends: no other node has the body.
 func TestDamagedBodyEndsTheNode(t *testing.T) {
 	t.Parallel()
 	record := clustertest.NewFatalRecord()
@@ -171,7 +171,7 @@ func TestDamagedBodyEndsTheNode(t *testing.T) {
 	c.create(0, fifo)
 	c.sendBodies(0, 0, 100)
 	c.snapshotAll()
-	c.sendBodies(0, 100, 140) // what is in the damaged file is in memory no more
+	c.sendBodies(0, 100, 140) // the bodies of the damaged file are no longer in memory
 	segment := c.segmentFiles(0)[0]
 	clustertest.FlipBit(t, segment, 1000)
 	_, err := c.nodes[0].Receive(clustertest.Context(t),

@@ -16,8 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// ending notes why a node ends, and lets the goroutine that ends it do nothing more, as at
-// the end of a process.
+// ending records why a node ends and stops the goroutine that ended it, as the end of a process
+// would.
 func ending(cfg *Config) *clustertest.FatalRecord {
 	record := clustertest.NewFatalRecord()
 	cfg.Fatal = func(code fault.ExitCode, err error) {
@@ -27,15 +27,15 @@ func ending(cfg *Config) *clustertest.FatalRecord {
 	return record
 }
 
-// ruled is a cluster with a command in front of it that cannot be applied without a body,
-// which every node has in its first segment alone.
+// ruled is a cluster and a command that cannot be applied without a certain body. Each node has
+// this body only in its first segment.
 type ruled struct {
 	*nodes
 	records []*clustertest.FatalRecord
 	command queue.Command
 }
 
-// byText are the commands that go by the text of a message.
+// byText contains commands whose result depends on the text of a message.
 var byText = map[string]func(c *nodes) queue.Command{
 	"cancel and forget": func(c *nodes) queue.Command {
 		entry := entryFor(fifo, bodyOf(0))
@@ -73,12 +73,12 @@ func newRuled(t *testing.T, size int, prepare func(c *nodes) queue.Command) *rul
 	r.sendBodies(0, 0, 100)
 	r.agree()
 	r.snapshotAll()
-	r.sendBodies(0, 100, 140) // what is in the first segments is in memory no more
+	r.sendBodies(0, 100, 140) // the bodies of the first segments are no longer in memory
 	r.agree()
 	return r
 }
 
-// propose has the command applied, through a node that goes on.
+// propose submits the command through a node that is expected to stay up.
 func (r *ruled) propose(through int) (answered chan error) {
 	answered = make(chan error, 1)
 	node, ctx := r.nodes.nodes[through], clustertest.Context(r.t)
@@ -89,7 +89,8 @@ func (r *ruled) propose(through int) (answered chan error) {
 	return answered
 }
 
-// ended waits for the end of a node, which must tell why in plain words.
+// ended waits for the end of a node and checks that its error names the damaged file and the log
+// entry.
 func (r *ruled) ended(i int, code fault.ExitCode, texts ...string) {
 	r.t.Helper()
 	select {
@@ -112,7 +113,7 @@ func (r *ruled) ended(i int, code fault.ExitCode, texts ...string) {
 	}
 }
 
-// again starts a node that has ended, which ends as before when it comes to the command.
+// again restarts a node that has ended, and expects it to end in the same way at the same command.
 func (r *ruled) again(i int, code fault.ExitCode, texts ...string) {
 	r.t.Helper()
 	r.records[i] = ending(&r.configs[i])
@@ -120,8 +121,8 @@ func (r *ruled) again(i int, code fault.ExitCode, texts ...string) {
 	r.ended(i, code, texts...)
 }
 
-// A command may go by a text that is damaged on one node. That node must not apply it, and
-// ends as one with damaged data; the others, whose states are no different, go on.
+// The command needs a text that is damaged on one node. That node ends with a checksum error
+// instead of applying the command, and the others continue.
 func TestDamagedBodyThatARuleNeeds(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range byText {
@@ -148,8 +149,8 @@ func TestDamagedBodyThatARuleNeeds(t *testing.T) {
 	}
 }
 
-// What the disk does not give is no damage: with the disk in order the node goes on where it
-// was.
+// A read error of the disk is not damage: when the disk works again, the node continues where it
+// stopped.
 func TestBodyThatARuleNeedsAndTheDiskDoesNotGive(t *testing.T) {
 	t.Parallel()
 	const unmapped = "/proc/self/mem" // nothing is at its beginning: EIO

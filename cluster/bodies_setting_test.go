@@ -2,7 +2,7 @@ package cluster
 
 import "testing"
 
-// Turned off, the setting leaves what is in segments where it is.
+// After segments are turned off, existing segments remain in use.
 func TestBodiesAfterTheSettingChanged(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, segmentsEverywhere)
@@ -28,7 +28,7 @@ func (c *nodes) restartWith(i int, store string) {
 }
 
 // Nodes with bodies in memory and nodes with bodies in segments have the same state, also while
-// they change the setting one after the other.
+// their setting is changed one after the other.
 func TestNodesWithDifferentBodyStores(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) {

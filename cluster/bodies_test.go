@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// bodyOf is a body of 3 KiB that no other message has.
+// bodyOf returns a body of 3 KiB that no other message has.
 func bodyOf(number int) string {
 	return strings.Repeat(fmt.Sprintf("body %06d, ", number), 256)
 }
@@ -52,7 +52,7 @@ func (c *nodes) takeBodies(through, from, to int) {
 	}
 }
 
-// segmentsEverywhere has all nodes keep all bodies in segments, and read them from disk.
+// segmentsEverywhere configures segments for all bodies, which are then read from disk.
 func segmentsEverywhere(cfg *Config) {
 	smallTrail(cfg)
 	cfg.Log.Bodies = BodyPolicy{Store: BodiesInSegments, KeepMin: 1, CacheBytes: 1, SegmentBytes: 64 << 10}
@@ -111,7 +111,7 @@ func TestBodiesStayInSegmentsOverRestarts(t *testing.T) {
 			t.Errorf("node %d after the restart: %+v", i, stats)
 		}
 	}
-	for i := range c.nodes { // each answers what it was asked itself
+	for i := range c.nodes { // each node answers for its own bodies
 		c.takeBodies(i, i*70, (i+1)*70)
 	}
 	c.agree()
@@ -129,8 +129,7 @@ func TestBodiesStayInSegmentsOverRestarts(t *testing.T) {
 	c.takeBodies(1, 210, 221)
 }
 
-// A node that was away gets bodies that are in the segments of the leader, whatever it
-// keeps its own in.
+// A node that was away gets bodies from the segments of the leader, whichever store it uses itself.
 func TestBodiesAreInstalled(t *testing.T) {
 	t.Parallel()
 	for _, store := range []string{BodiesInSegments, BodiesInMemory} {
@@ -185,8 +184,9 @@ func (c *nodes) spaceOfBodies(i int) (snapshots, segments int64) {
 	return snapshots, segments
 }
 
-// A node that was away, and an empty one, put what they are sent into segments, which the
-// snapshot refers to: no body is on the disk twice, and a restart reads none.
+// A node that installs a snapshot puts the bodies into segments and refers to them from its own
+// snapshot: no body is on the disk twice, and a restart reads none. This holds for a node that was
+// away and for an empty one.
 func TestInstalledBodiesTakeTheirSpaceOnce(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, segmentsEverywhere)
@@ -204,7 +204,7 @@ func TestInstalledBodiesTakeTheirSpaceOnce(t *testing.T) {
 		c.waitReady(away)
 		c.agree()
 	}
-	c.gotSnapshots(away, 2) // one is its own
+	c.gotSnapshots(away, 2) // one of them it took itself
 	last := messages + 2*50
 	bodies := int64(len(bodyOf(0)) * last)
 	c.waitFor("the space of what was installed to come back", func() bool {
@@ -220,8 +220,8 @@ func TestInstalledBodiesTakeTheirSpaceOnce(t *testing.T) {
 	}
 }
 
-// What a backup is restored from has all bodies in it. A node that keeps them in segments
-// takes a snapshot without them as soon as some log follows, and has them once then.
+// A restored snapshot contains all bodies. A node with segments soon replaces it by one without
+// bodies, so that each body is on the disk once.
 func TestRestoredBodiesTakeTheirSpaceOnce(t *testing.T) {
 	t.Parallel()
 	source := startNodes(t, 1, segmentsEverywhere)
@@ -240,7 +240,7 @@ func TestRestoredBodiesTakeTheirSpaceOnce(t *testing.T) {
 	if snapshots, _ := c.spaceOfBodies(leader); snapshots < bodies {
 		t.Errorf("the snapshots have %d bytes: nothing is tested", snapshots)
 	}
-	c.sendBodies(leader, messages, messages+40) // of log more than inlinedDue of package consensus
+	c.sendBodies(leader, messages, messages+40) // more log than inlinedDue of package consensus
 	for i := range c.nodes {
 		c.waitFor("the space of what was restored to come back", func() bool {
 			snapshots, segments := c.spaceOfBodies(i)
@@ -251,8 +251,8 @@ func TestRestoredBodiesTakeTheirSpaceOnce(t *testing.T) {
 	c.takeBodies(leader, 0, messages+40)
 }
 
-// A node that does not find its snapshots ends, and leaves the segments as they are: with the
-// snapshots back in their place it has everything.
+// A node whose snapshots are missing ends and does not touch its segments: with the snapshots back
+// in place it has all messages.
 func TestRefusedStartLeavesBodies(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, segmentsEverywhere)
@@ -283,14 +283,13 @@ func TestRefusedStartLeavesBodies(t *testing.T) {
 	c.takeBodies(0, 0, 210)
 }
 
-// A node that was away is sent, of bodies, those that it lacks, whatever it keeps its own
-// in; one that has none is sent all. One whose own are damaged is not sent them with the
-// snapshot, but when somebody reads them. The bytes are counted.
+// A node that was away is sent only the bodies that it lacks, whichever store it uses. An empty
+// node is sent all. Damaged bodies are not part of this: they are healed when they are read.
 func TestOnlyLackingBodiesAreSent(t *testing.T) {
 	t.Parallel()
 	nothing := func(*nodes, int) {}
 	for name, test := range map[string]struct {
-		store           string // of the node
+		store           string // of the node that was away
 		change          func(c *nodes, away int)
 		atLeast, atMost int // bodies that it is sent
 	}{

@@ -34,7 +34,7 @@ func TestBootstrapInEveryStartOrder(t *testing.T) {
 			for n, i := range order {
 				g.All[i].start()
 				if n == 1 {
-					// Two of three found nothing, however long they wait.
+					// Two of three nodes do not begin a cluster, however long they wait.
 					g.waitForView(g.All[i], 1)
 				}
 			}
@@ -77,15 +77,15 @@ func TestBootstrapOfOne(t *testing.T) {
 func TestBootstrapLeavesOutTheLateNode(t *testing.T) {
 	t.Parallel()
 	g := newGroups(t, 4, func(_ int, cfg *Config) { cfg.BootstrapExpect = 3 })
-	late := g.All[0] // the smallest id, so it would begin the cluster
+	late := g.All[0] // it has the smallest id, so it would begin the cluster
 	for _, m := range g.All[1:] {
 		m.start()
 	}
 	g.Agree(g.Propose(0, 3), g.All[1:]...)
 	late.start()
 	g.waitForView(late, 3)
-	// It waits to be added once it sees nodes with state, whatever else it
-	// hears, and before that for those that have pledged to belong elsewhere.
+	// It waits to be added once it sees nodes with state, whatever else it hears. Until then it
+	// waits for the nodes that have pledged to another cluster.
 	for missing := ""; !strings.Contains(missing, "added"); {
 		if missing = late.process.bootstrap.Missing(); late.process.clusterID() != "" {
 			t.Fatalf("the late node: %q, cluster %q", missing, late.process.clusterID())
@@ -99,8 +99,8 @@ func TestBootstrapLeavesOutTheLateNode(t *testing.T) {
 func TestBootstrapSurvivesACrashAfterThePledges(t *testing.T) {
 	t.Parallel()
 	g := newGroups(t, 3, nil)
-	// The nodes draw their ids, then all give their pledge, and stop before the first
-	// entry is written.
+	// The nodes draw their ids and pledge to begin a cluster, but stop before they write the first
+	// entry.
 	var members []string
 	for _, m := range g.All {
 		dir := openTestDir(t, m.cfg.DataDir, m.cfg.NodeName)
@@ -136,8 +136,8 @@ func openTestDirAgain(t *testing.T, m *member) *storage.Dir {
 func TestBootstrapGivesUpAndIsFreed(t *testing.T) {
 	t.Parallel()
 	g := newGroups(t, 3, nil)
-	// One node has given its pledge to a member that never asked it, as if that
-	// one had withdrawn while this node was away.
+	// One node has pledged to a member that never asked it, as if that member had withdrawn while
+	// this node was away.
 	pledged := g.All[2]
 	dir := openTestDir(t, pledged.cfg.DataDir, pledged.cfg.NodeName)
 	g.All[0].start()

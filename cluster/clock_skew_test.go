@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// steppedClock is the machine's clock, some way off.
+// steppedClock is the machine's clock plus an offset that a test sets.
 type steppedClock struct {
 	environment.Clock
 	step atomic.Int64
@@ -19,8 +19,8 @@ type steppedClock struct {
 
 func (c *steppedClock) Wall() time.Time { return c.Clock.Wall().Add(time.Duration(c.step.Load())) }
 
-// A leader whose clock jumps an hour ahead hands over, and log time stays with
-// the true time all the while (faults.md I16).
+// A leader whose clock jumps an hour ahead hands over, and log time stays close to the true time
+// (faults.md I16).
 func TestLeaderWithAWrongClockHandsOver(t *testing.T) {
 	t.Parallel()
 	var clocks []*steppedClock
@@ -46,8 +46,8 @@ func TestLeaderWithAWrongClockHandsOver(t *testing.T) {
 		t.Errorf("the status warns of %q", warnings)
 	}
 	reply := c.submit(wrong, &queue.AdvanceClock{})
-	// Until it hands over the leader stamps at double speed, so log time can
-	// be ahead by as long as that took, far less than the hour.
+	// Until it hands over, the leader advances log time at double speed. So log time may be ahead
+	// by as long as that took, which is far less than the hour.
 	if ahead := time.Duration(int64(reply.LogTime)-time.Now().UnixMilli()) * time.Millisecond; ahead > clustertest.Timeout ||
 		ahead < -clustertest.Timeout {
 		t.Errorf("log time is %v ahead of the true time", ahead)
@@ -56,14 +56,14 @@ func TestLeaderWithAWrongClockHandsOver(t *testing.T) {
 	c.waitFor("the clock to be trusted again", func() bool { return c.nodes[wrong].Status().ClockOffMs == 0 })
 }
 
-// A leader that ran an hour ahead and is replaced leaves no frozen deadlines: log
-// time continues at half speed at least, seen through whole nodes (faults.md I16).
+// After a leader that ran an hour ahead is replaced, log time continues at half speed at least, so
+// that no deadline freezes (faults.md I16).
 func TestLogTimeGoesOnAfterALeaderAhead(t *testing.T) {
 	t.Parallel()
 	var clocks []*steppedClock
 	c := startNodes(t, 3, func(cfg *Config) {
 		clock := &steppedClock{Clock: environment.SystemClock()}
-		clock.step.Store(int64(time.Hour)) // all of them: nobody can tell
+		clock.step.Store(int64(time.Hour)) // all clocks, so that no node notices
 		clocks = append(clocks, clock)
 		cfg.Clock = clock
 	})

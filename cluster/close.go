@@ -10,8 +10,8 @@ import (
 )
 
 // hold waits until no entry of this leader is in flight, and lets none start until release. The
-// library does not specify the outcome of entries in flight when it hands over. Without any,
-// clients notice the change of leader as a short wait only.
+// library does not specify the outcome of entries in flight when it hands over. If there are none,
+// clients notice only a short wait.
 func (n *Node) hold(ctx context.Context) (release func(), err error) {
 	t := n.term.Load()
 	if t == nil {

@@ -29,7 +29,7 @@ type Config struct {
 	GossipAddr      string   // host:port to bind for gossip, TCP and UDP
 	AdvertisePeer   string   // host:port other nodes dial; default: the bound one
 	AdvertiseGossip string   // host:port other nodes gossip with; default: the bound one
-	Join            []string // gossip addresses to find the others by
+	Join            []string // gossip addresses at which to find the other nodes
 	BootstrapExpect int      // number of initial members of a new cluster; 0: never bootstrap one
 
 	Trust    Trust
@@ -46,7 +46,7 @@ type Config struct {
 	// OnDrain is called when the draining of this node begins or ends; may be nil.
 	OnDrain func(drained bool)
 
-	AdminURL string // of the admin port, shown by status; without a host: that of the peer port
+	AdminURL string // of the admin port, shown by status; if it has no host, that of the peer port is used
 
 	Version string                      // of the program, shown to the other nodes
 	Clock   environment.Clock           // default SystemClock()
@@ -80,7 +80,6 @@ type LogPolicy struct {
 	FormatMax uint32
 }
 
-// logOptions returns the options of the log store.
 func (c Config) logOptions() storage.LogOptions {
 	return storage.LogOptions{
 		Store:         c.Log.Store,
@@ -99,7 +98,7 @@ type Timing struct {
 	Lease        time.Duration // a leader without a majority for this time steps down; default and at most half of Heartbeat
 	Commit       time.Duration // an idle leader sends the commit index after this time; default 25ms, at most a quarter of Heartbeat
 	DiskDeadline time.Duration // a write or sync that takes longer ends the process; default 10s
-	Enqueue      time.Duration // a proposal not taken by the log within this time was not made; default 2s
+	Enqueue      time.Duration // a proposal that the log does not take within this time is not made; default 2s
 	RPC          time.Duration // one exchange between nodes; default 5s
 	Dial         time.Duration // connecting and shaking hands; default 2s
 	// ClockSkewMax bounds the difference between this node's clock and the median of a

@@ -25,7 +25,11 @@
 //	wakeup       notifying goroutines
 //	histogram    histograms
 //	holders      which clients of this node received what
-//	hostlimit    bounds for what strangers may keep open
+//	hostlimit    bounds on the connections and memory of each host
+//	health       the checks of a cluster, with thresholds and advice
+//	sealing      encrypts the secrets of access keys
+//	nodecert     the DNS name in the certificate of a node
+//	rendezvous   suspends a waiting call without a goroutine
 //
 // # Where to look
 //
@@ -37,8 +41,8 @@
 //	a read is confirmed        route/read.go, leader/read_index.go,
 //	                           consensus/leadership_proof.go
 //	a receive waits            leader/receive.go, leader/waiting_receives.go
-//	an election is decided     by the library; begun early by election, through
-//	                           consensus/campaign.go
+//	an election is decided     by the library; package election starts it early,
+//	                           through consensus/campaign.go
 //	a node begins to lead      followLeadership in node.go, leader/take_over.go
 //	a node stops leading       close.go; membership/resign.go, membership/drain.go,
 //	                           membership/successor.go

@@ -20,8 +20,8 @@ func slowNodes(t *testing.T) *nodes {
 	})
 }
 
-// An initial member does not wait for a timeout, nor does the follower of a leader whose
-// process is gone.
+// The node that starts a cluster does not wait for a timeout, and neither does a follower whose
+// leader's process has died.
 func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := slowNodes(t)
@@ -46,7 +46,7 @@ func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
 	c.agree()
 }
 
-// After all nodes were down there is a leader without waiting for a timeout.
+// After all nodes were down, a leader is elected without waiting for a timeout.
 func TestAllNodesDownElectAtOnce(t *testing.T) {
 	t.Parallel()
 	c := slowNodes(t)
@@ -66,7 +66,7 @@ func TestAllNodesDownElectAtOnce(t *testing.T) {
 	c.agree()
 }
 
-// Two of three are enough, and the one whose log is behind does not stand.
+// Two of three nodes elect a leader, and the one with the shorter log is not a candidate.
 func TestTwoNodesElectWithoutTheThird(t *testing.T) {
 	t.Parallel()
 	c := slowNodes(t)
@@ -88,8 +88,8 @@ func TestTwoNodesElectWithoutTheThird(t *testing.T) {
 	}
 }
 
-// A leader that works stays, although connections break and its followers check on
-// it. What they find is tested in package election.
+// A working leader stays although connections break and its followers check it. Package election
+// tests what they find.
 func TestLivingLeaderStays(t *testing.T) {
 	t.Parallel()
 	c := slowNodes(t)
@@ -108,8 +108,8 @@ func TestLivingLeaderStays(t *testing.T) {
 	}
 }
 
-// A leader hears the voters that answer it, and gossip tells nothing against them as
-// leaders. What the failure detector makes of it is tested in package election.
+// A leader hears its voters, and gossip does not mark them as unfit to lead. Package election tests
+// what the failure detector does with this.
 func TestLeaderHearsItsVoters(t *testing.T) {
 	t.Parallel()
 	c := slowNodes(t)
@@ -132,8 +132,7 @@ func TestLeaderHearsItsVoters(t *testing.T) {
 	c.agree()
 }
 
-// A leader that is asked to hand over answers first what it has under way, as it does
-// when an operator asks.
+// A leader that hands over first answers the requests that it has in flight.
 func TestHandOverWaitsForEntriesInFlight(t *testing.T) {
 	t.Parallel()
 	c := slowNodes(t)
@@ -172,8 +171,8 @@ func (c *nodes) idOf(i int) string {
 	return ""
 }
 
-// What is committed reaches followers although the library would be silent for
-// minutes, entries that nobody reads after included.
+// Followers learn of committed entries at once although the library would wait for minutes, also if
+// no later read causes messages.
 func TestCommitsAreAnnouncedWithoutDelay(t *testing.T) {
 	t.Parallel()
 	c := slowNodes(t)
@@ -191,8 +190,7 @@ func TestCommitsAreAnnouncedWithoutDelay(t *testing.T) {
 	}
 }
 
-// openNetworkOnly opens the parts of a stopped node that a process has while it
-// still reads its log.
+// openNetworkOnly opens those parts of a stopped node that run while it still reads its log.
 func (c *nodes) openNetworkOnly(i int) *process {
 	c.t.Helper()
 	p, err := openProcess(c.t.Context(), c.configs[i].WithDefaults())
@@ -202,9 +200,8 @@ func (c *nodes) openNetworkOnly(i int) *process {
 	return p
 }
 
-// A leader that was killed and started again at once does not lead. It says so
-// while it still reads its log, so that the others replace it as fast as one whose
-// process is gone.
+// A leader that is killed and restarted at once does not lead. It tells the others while it still
+// reads its log, so that they replace it without waiting for a timeout.
 func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) {

@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// newKey is a key for one test.
+// newKey returns a random key.
 func newKey(t *testing.T) []byte {
 	t.Helper()
 	key, err := encryption.DrawKey(rand.Reader)
@@ -36,7 +36,7 @@ func newKeyring(t *testing.T, keys ...[]byte) *encryption.Keyring {
 	return r
 }
 
-// canary is in everything that users put into the cluster. No file may have it.
+// canary is contained in everything that users put into the cluster. No file may contain it.
 const canary = "CANARY-in-clear-text"
 
 // noCanary searches all files of a folder.
@@ -62,7 +62,7 @@ func noCanary(t *testing.T, folder string) {
 	}
 }
 
-// fillWithCanaries puts the canary into everything that takes a text.
+// fillWithCanaries puts the canary into every text that a user can set.
 func (c *nodes) fillWithCanaries(round int) {
 	c.t.Helper()
 	name := fmt.Sprintf("%s-queue-%d.fifo", canary, round)
@@ -85,9 +85,8 @@ func (c *nodes) fillWithCanaries(round int) {
 		Account: "000000000000"})
 }
 
-// Nothing that users put into a cluster stands in clear text in any file of any node, nor in
-// a backup: after sends, snapshots, a replay, a snapshot that another node sends, and a node
-// that begins anew.
+// Nothing that users put into a cluster is in clear text in a backup or in a file of a node: after
+// sends, snapshots, a replay, an installed snapshot, and the replacement of a node by an empty one.
 func TestNothingInClearText(t *testing.T) {
 	t.Parallel()
 	for _, logStore := range []string{LogStoreWAL, LogStoreBoltDB} {
@@ -116,7 +115,7 @@ func TestNothingInClearText(t *testing.T) {
 					c.waitReady(i)
 				}
 				away := c.followers()[0]
-				c.close(away) // it is sent a snapshot
+				c.close(away) // it will install a snapshot
 				c.fillAndSnapshot(away)
 				c.open(away)
 				c.waitReady(away)
@@ -133,7 +132,7 @@ func TestNothingInClearText(t *testing.T) {
 	}
 }
 
-// fillAndSnapshot has the others forget what a node lacks.
+// fillAndSnapshot makes a snapshot that covers the entries a stopped node lacks.
 func (c *nodes) fillAndSnapshot(away int) {
 	c.t.Helper()
 	through := (away + 1) % len(c.nodes)
@@ -180,7 +179,7 @@ func (c *nodes) restoredElsewhere(backup []byte, keys *encryption.Keyring) {
 	})
 }
 
-// endsWith opens a node that has to end, and returns with what.
+// endsWith opens a node that has to end, and returns its exit code.
 func (c *nodes) endsWith(i int) fault.ExitCode {
 	c.t.Helper()
 	record := clustertest.NewFatalRecord()
@@ -199,7 +198,7 @@ func (c *nodes) endsWith(i int) fault.ExitCode {
 	return codes[0]
 }
 
-// A node needs every key that its directory was encrypted with, and encrypts with the first.
+// A node needs every key that its directory was encrypted with, and encrypts with the first one.
 func TestKeysOfADataDirectory(t *testing.T) {
 	t.Parallel()
 	old, next := newKey(t), newKey(t)
@@ -215,7 +214,7 @@ func TestKeysOfADataDirectory(t *testing.T) {
 	}
 	c.create(0, fifo)
 	c.sendBodies(0, 0, 20)
-	restart(newKeyring(t, old)) // it encrypts from here on
+	restart(newKeyring(t, old)) // it encrypts from now on
 	c.sendBodies(0, 20, 40)
 	c.snapshotAll()
 	restart(newKeyring(t, old, next))
@@ -239,7 +238,8 @@ func TestKeysOfADataDirectory(t *testing.T) {
 	if after, err := os.ReadFile(boots); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("a start without the keys changed the directory: %s, %v", after, err)
 	}
-	// The record of the keys may be lost: what is encrypted says so itself.
+	// The record of the keys may be lost: encrypted files say by themselves that they are
+	// encrypted.
 	if err := os.Remove(filepath.Join(c.configs[0].DataDir, "encryption.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestEncryptedBodyIsHealed(t *testing.T) {
 	c.sendBodies(0, 0, 40)
 	c.agree()
 	c.snapshotAll()
-	leader := c.agreedLeader() // whose disk is read
+	leader := c.agreedLeader() // the one whose disk is read
 	for at := int64(1000); at < 28_000; at += 9000 {
 		clustertest.FlipBit(t, c.segmentFiles(leader)[0], at)
 	}
@@ -273,7 +273,7 @@ func TestEncryptedBodyIsHealed(t *testing.T) {
 	}
 }
 
-// What an attribute says of encryption is so: on all nodes, or it is refused.
+// An encryption attribute is accepted only if it is true of every node.
 func TestEncryptionIsNotClaimedInVain(t *testing.T) {
 	t.Parallel()
 	keys := newKeyring(t, newKey(t))

@@ -34,7 +34,7 @@ type PeerTLS = peernet.TLS
 // DiskSpace is the space of a file system, in bytes.
 type DiskSpace = environment.DiskSpace
 
-// AuditPolicy spaces the comparisons of the replicas.
+// AuditPolicy says how often the replicas are compared.
 type AuditPolicy = audit.Policy
 
 // SystemClock returns the clock of the machine.

@@ -15,8 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// FuzzMembershipRequest: after any request a leader without learners is still the only voter of
-// its cluster, and leads. Other tests cover the requests of members.
+// FuzzMembershipRequest checks that after any request a leader without learners is still the leader
+// and the only voter of its cluster. Other tests cover the requests of members.
 func FuzzMembershipRequest(f *testing.F) {
 	for _, op := range []string{membership.OpMembers, membership.OpAdd, membership.OpRemove, membership.OpPromote, membership.OpReplace,
 		membership.OpTransfer, membership.OpIsMember, membership.OpJoin, membership.OpInvite} {
@@ -51,7 +51,7 @@ func FuzzMembershipRequest(f *testing.F) {
 		if knowsCluster { // and is a member
 			r.Cluster, r.From = before.ClusterID, n.process.nodeID
 		}
-		r.BudgetMillis = 20 // else some wait for what never comes
+		r.BudgetMillis = 20 // else some wait for something that never happens
 		text, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func FuzzMembershipRequest(f *testing.F) {
 		questions := n.members.Questions()
 		inner := questions.Answer
 		questions.Answer = func(ctx context.Context, _ string, r membership.Request) (membership.Answer, func()) {
-			return inner(ctx, r.From, r) // as its handshake would show
+			return inner(ctx, r.From, r) // as if its handshake had proved it
 		}
 		serving.Go(func() { questions.ServeConn(n.life, far) })
 		defer serving.Wait()
@@ -76,7 +76,8 @@ func FuzzMembershipRequest(f *testing.F) {
 		if !slices.Contains([]string{membership.Done, membership.Refused, membership.Elsewhere, membership.Unknown}, answer.Verdict) {
 			t.Fatalf("%s: answered %+v", text, answer)
 		}
-		// Learners may join, but no unauthenticated caller changes the voters or the leader.
+		// An unauthenticated caller may become a learner, but cannot change the voters or the
+		// leader.
 		after := n.LocalMembers(t.Context())
 		if after.Voters != before.Voters || after.LeaderID != before.LeaderID {
 			t.Fatalf("%s: members %+v became %+v", text, before, after)

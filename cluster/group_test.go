@@ -93,7 +93,7 @@ func (m *member) tryStart() error {
 		return err
 	}
 	m.process, m.group, m.drained = process, group, make(chan struct{})
-	go func() { // nobody else takes the gains and losses
+	go func() { // nothing else reads the changes of leadership
 		defer close(m.drained)
 		for {
 			select {
@@ -141,7 +141,7 @@ func (g *groups) stopAll() {
 	}
 }
 
-// testNamedEntry is an entry that can be found in a file.
+// testNamedEntry is an entry whose text can be found in a file.
 func testNamedEntry(t *testing.T, at int) []byte {
 	t.Helper()
 	return clustertest.EntryOf(t, at, &queue.CreateQueue{Queue: fmt.Sprintf("q%04d", at)})

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// members asks node i how the cluster is, until the leader answers.
+// members asks node i for the state of all members and waits for the leader's answer.
 func (c *nodes) members(i int) MemberList {
 	c.t.Helper()
 	list, err := c.nodes[i].Members(clustertest.Context(c.t))
@@ -19,7 +19,7 @@ func (c *nodes) members(i int) MemberList {
 	return list
 }
 
-// The first answer after a node died says so, and how many more may fail.
+// The first answer after the death of a node reports it, and how many more nodes may fail.
 func TestStatusIsTrueAtOnce(t *testing.T) {
 	t.Parallel()
 	c, _ := startGrowing(t, 3, unhurried)
@@ -53,8 +53,8 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 	}
 }
 
-// A removed node is not one that waits, although it still runs; a node that waits
-// is no longer listed when it is gone.
+// A removed node that still runs is not listed as waiting to join, and a waiting node that ends is
+// no longer listed.
 func TestOnlyNodesThatWaitAreListed(t *testing.T) {
 	t.Parallel()
 	c, ends := startGrowing(t, 3, func(cfg *Config) { cfg.Members.ManualJoin = true })
@@ -114,7 +114,7 @@ func TestDrainedMemberIsListed(t *testing.T) {
 	}
 }
 
-// There is nobody to hand leadership to, and that is known at once.
+// The only voter cannot hand leadership over, and refuses at once.
 func TestLeadershipOfTheOnlyVoterIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, nil)
@@ -131,8 +131,8 @@ func TestStatusBeforeThereIsACluster(t *testing.T) {
 	c := prepareNodes(t, 3, nil)
 	c.open(0)
 	const want = "waiting for 2 of 3 initial members: n1 is here"
-	// An answer that had to wait for a leader would not come before the deadline
-	// of the call, and would not say why.
+	// An answer that waited for a leader would come after the deadline of the call and would not
+	// contain the reason.
 	c.waitFor("the reason", func() bool {
 		_, err := c.nodes[0].Members(clustertest.Context(t))
 		return errors.Is(err, ErrUnavailable) && strings.Contains(err.Error(), want)
@@ -151,7 +151,7 @@ func TestStatusBeforeThereIsACluster(t *testing.T) {
 	}
 }
 
-// A node is drained through any other, which asks it.
+// A node can be drained through any other node.
 func TestDrainThroughAnotherNode(t *testing.T) {
 	t.Parallel()
 	c, _ := startGrowing(t, 3, nil)

@@ -18,14 +18,14 @@ type testCaller holders.Holder
 
 func (c testCaller) Caller() holders.Holder { return holders.Holder(c) }
 
-// calling is the context of a client of node i.
+// calling returns the context of a client of node i.
 func (c *nodes) calling(i int) (context.Context, holders.Holder) {
 	by := holders.Holder{Address: fmt.Sprintf("10.0.0.%d:4000", i+1), AccessKey: fmt.Sprint("key", i+1)}
 	return context.WithValue(clustertest.Context(c.t), holders.CallerKey{}, testCaller(by)), by
 }
 
-// holder is the client that holds group g, as node i finds it, and the members that did not
-// tell.
+// holder returns the client that holds group g according to node i, and the members that did not
+// answer.
 func (c *nodes) holder(i int) (Holder, []string) {
 	c.t.Helper()
 	var found queue.GroupInfo
@@ -42,8 +42,8 @@ func (c *nodes) holder(i int) (Holder, []string) {
 	return c.nodes[i].HolderOf(ctx, fifo, &found)
 }
 
-// Every node finds the client that holds a group, whichever node served it and whichever
-// leads. A node that has restarted does not know what it served.
+// Every node finds the client that holds a group, whichever node served the client and whichever
+// leads. A node loses this knowledge when it restarts.
 func TestEveryNodeFindsTheHolder(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, nil)
@@ -90,7 +90,7 @@ func TestEveryNodeFindsTheHolder(t *testing.T) {
 	}
 	wanted(by, lead)
 	c.submit(0, &queue.ReleaseSession{Queue: fifo, Session: queue.SessionRef{SessionID: "g", Token: locked.Token.String()}})
-	receive(clustertest.Context(t), lead, &queue.ReceiveMessages{VisibilityTimeout: queue.Some(600)}) // of no client
+	receive(clustertest.Context(t), lead, &queue.ReceiveMessages{VisibilityTimeout: queue.Some(600)}) // without a client
 	for i := range c.nodes {
 		if h, missing := c.holder(i); h != (Holder{}) || len(missing) > 0 {
 			t.Errorf("node %d finds %+v, missing %v, of a receive that no node served", i, h, missing)
@@ -108,7 +108,7 @@ func TestEveryNodeFindsTheHolder(t *testing.T) {
 	}
 }
 
-// A program without a question refuses it, so that a newer one sees that it does not tell.
+// An older program refuses an unknown question, so that a newer one sees that it cannot answer.
 func TestUnknownQuestionsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, nil)

@@ -61,9 +61,9 @@ func (c *nodes) attribute(i int, name, attribute string) (value string) {
 	return value
 }
 
-// The answers to three commands are lost with the leader. The node that accepted them
-// finds out that they were applied, and does not repeat them: another client has
-// changed the same things meanwhile, and has an answer.
+// The answers to three commands are lost with the leader. The node that accepted them finds that
+// they were applied and does not repeat them, since another client has meanwhile changed the same
+// things successfully.
 func TestLostAnswersAreFound(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, nil)
@@ -124,8 +124,8 @@ func TestLostAnswersAreFound(t *testing.T) {
 	c.agree()
 }
 
-// Receives that wait at followers, without an attempt id, wait on when the leader
-// dies, and each message is received once.
+// Receives without an attempt id that wait at followers continue when the leader dies, and each
+// message is received once.
 func TestWaitingReceivesOutliveTheLeader(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, unhurried)

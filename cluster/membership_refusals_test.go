@@ -11,14 +11,15 @@ import (
 	"github.com/seriatimq/seriatim/cluster/membership"
 )
 
-// answerTo returns the answer of a node to a request; from is the node id of the handshake.
+// answerTo returns the answer of a node to a request that came over a handshake of the node id
+// from.
 func answerTo(ctx context.Context, n *Node, from string, r membership.Request) membership.Answer {
 	answer, _ := n.members.Questions().Answer(ctx, from, r)
 	return answer
 }
 
-// Only members may change the members, and only a node that proves the gossip key joins. The
-// refusals tell a node that is no member nothing: neither the cluster nor its members.
+// Only members may change the members, and only a node that proves the gossip key joins. A refusal
+// to another node names neither the cluster nor its members.
 func TestOnlyMembersChangeTheMembers(t *testing.T) {
 	t.Parallel()
 	key := []byte("0123456789abcdef")

@@ -21,7 +21,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// endings notes how nodes ended by themselves, by name.
+// endings records the exit codes of nodes by their names.
 type endings struct {
 	mu    sync.Mutex
 	codes map[string]fault.ExitCode
@@ -174,7 +174,8 @@ func TestGrowAndShrink(t *testing.T) {
 		c.roles(want)
 		c.send(0, fifo, fmt.Sprint(n))
 	}
-	// Beyond the number of voters that are wanted an operator decides.
+	// Once there are as many voters as wanted, further nodes stay learners until an operator
+	// promotes them.
 	for n := 4; n <= 5; n++ {
 		i := c.grow(ends, nil)
 		c.waitReady(i)
@@ -189,7 +190,7 @@ func TestGrowAndShrink(t *testing.T) {
 		want += fmt.Sprintf(", n%d voter", n)
 		c.roles(want)
 	}
-	// The leader goes first, so that it has to hand leadership over.
+	// Remove the leader first: it has to hand leadership over.
 	first := c.leader()
 	name := c.configs[first].NodeName
 	if err := c.nodes[first].RemoveMember(ctx, Change{Node: name}); err != nil {
@@ -231,7 +232,7 @@ func TestRemovalKeepsTheQuorum(t *testing.T) {
 	if err := c.nodes[leader].RemoveMember(ctx, Change{Node: lost}); err != nil {
 		t.Fatal(err)
 	}
-	// The node that was removed while it was away learns of it when it is back.
+	// The node that was removed while it was away learns of it after its restart.
 	c.open(followers[0])
 	c.waitFor("the removed node to end", func() bool { return ends.of(lost) == fault.ExitRemoved })
 	c.close(followers[0])
@@ -268,8 +269,8 @@ func TestDrainedNodeDoesNotLead(t *testing.T) {
 	if err := c.nodes[leader].Ready(); !errors.Is(err, membership.ErrDrained) {
 		t.Fatalf("a drained node is ready: %v", err)
 	}
-	c.create(leader, fifo) // what still arrives is answered
-	// What it is given it gives away.
+	c.create(leader, fifo) // it still answers requests
+	// It hands leadership over again when it gets it.
 	if err := c.nodes[leader].MoveLeadership(ctx, Change{Node: c.configs[leader].NodeName}); err != nil {
 		t.Fatal(err)
 	}
@@ -300,13 +301,13 @@ func TestManualJoin(t *testing.T) {
 	c.waitFor("the record of the admission", func() bool {
 		return c.nodes[asks].process.bootstrap.Record().Added && c.nodes[waits].process.bootstrap.Record().Added
 	})
-	// It is a member after a restart, too.
+	// It is still a member after a restart.
 	c.close(waits)
 	c.open(waits)
 	c.waitReady(waits)
 }
 
-// lateNetwork fails the first tries to reach one address.
+// lateNetwork fails the first attempts to reach one address.
 type lateNetwork struct {
 	environment.Network
 	late     string
@@ -343,10 +344,10 @@ func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 	if one, other := a.nodes[0].process.clusterID(), b.nodes[0].process.clusterID(); one == other {
 		t.Fatalf("both are cluster %s", one)
 	}
-	// A node that finds both does not choose.
+	// A node that finds two clusters joins neither.
 	lost := a.grow(ends, func(cfg *Config) {
 		cfg.Join = []string{a.configs[0].GossipAddr, b.configs[0].GossipAddr}
-		// The first tries to reach the second cluster fail, as on a busy machine.
+		// The first attempts to reach the second cluster fail, as on a busy machine.
 		cfg.Network = &lateNetwork{Network: environment.NewMachineNetwork("", cfg.WithDefaults().Timing.Dial),
 			late: b.configs[0].GossipAddr, failures: discovery.LookTries - 1}
 	})
@@ -359,7 +360,7 @@ func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 		}
 		return refuses()
 	})
-	// Nor does it when one of them falls silent.
+	// It still joins neither when one of them falls silent.
 	b.crash(0)
 	b.open(0)
 	b.crash(0)

@@ -92,7 +92,7 @@ func (n *Node) Metrics() []Metric {
 	n.replica.Read(func(v queue.View) { waiting = v.WaitingDeliveries() })
 	metrics = append(metrics, Metric{
 		Name: "seriatim_topic_posts_waiting",
-		Help: "Messages of all topics that have still to be delivered over HTTP.", Kind: Gauge, Value: float64(waiting),
+		Help: "Messages of all topics that are not yet delivered over HTTP.", Kind: Gauge, Value: float64(waiting),
 	})
 	for _, d := range [...]struct {
 		name, help string
@@ -143,7 +143,6 @@ func (n *Node) QueueTotals(each func(queue string, totals QueueTotals)) {
 	})
 }
 
-// histogramMetric returns the Metric of a histogram.
 func histogramMetric(h *histogram.Histogram, name, help string) Metric {
 	m := Metric{Name: name, Help: help, Kind: Histogram}
 	m.Count, m.Sum = h.Read(func(bound float64, upTo uint64) {
@@ -200,8 +199,7 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	}
 	counter("seriatim_raft_leader_changes_total", "Changes of the leader seen by this node.", stats.LeaderChanges)
 	counter("seriatim_raft_snapshots_taken_total", "Snapshots written by this node.", stats.SnapshotsTaken)
-	counter("seriatim_raft_snapshot_bytes_sent_total", "Bytes of snapshots sent to other nodes, which ask for the bodies that they "+
-		"lack only.", uint64(stats.SnapshotBytesSent))
+	counter("seriatim_raft_snapshot_bytes_sent_total", "Bytes of snapshots sent to other nodes; bodies that they have are not sent.", uint64(stats.SnapshotBytesSent))
 	counter("seriatim_raft_snapshots_restored_total", "Snapshots restored by this node, at start or from the leader.",
 		stats.SnapshotsRestored)
 	skew := n.replica.Read(func(queue.View) {}).At

@@ -21,12 +21,12 @@ func series(t *testing.T, n *Node) map[string]float64 {
 	return values
 }
 
-// The voter whose disk was lost, and the learner with a new one, have the same name.
+// The voter whose disk was lost and the learner that replaces it have the same node name.
 func TestMembersOfTheSameNameHaveTheirOwnSeries(t *testing.T) {
 	t.Parallel()
 	c, _ := startGrowing(t, 3, nil)
 	ctx := clustertest.Context(t)
-	// A leader that was never heard by the voter would know nothing of its lag.
+	// n1 leads, so that the leader has heard from n3 before n3 loses its disk.
 	if err := c.nodes[0].MoveLeadership(ctx, Change{Node: "n1"}); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ type Node struct {
 	mu    sync.Mutex
 	links map[string]*forward.Link // by node id
 
-	membership.Operations // the methods for operators, of members
+	membership.Operations // the methods that operators call
 	members               *membership.Coordinator
 
 	accessSeen *access.Table // used by the goroutine of the state machine

@@ -41,7 +41,7 @@ func startNodes(t *testing.T, n int, change func(*Config)) *nodes {
 	return c
 }
 
-// prepareNodes is startNodes without a start.
+// prepareNodes prepares the nodes for startNodes but starts none.
 func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 	t.Helper()
 	clustertest.VerifyNoLeaks(t)
@@ -69,13 +69,13 @@ func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 			Logger:          clustertest.Logger(t, i+1),
 			Fatal:           func(code fault.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
 		}
-		if i%3 != 2 { // the others have bodies in memory, and nobody may notice
+		if i%3 != 2 { // the others keep bodies in memory, which must make no difference
 			cfg.Log.Bodies = BodyPolicy{Store: BodiesInSegments, KeepMin: 1, CacheBytes: 1, SegmentBytes: 64 << 10}
 		}
 		if n > 1 {
 			cfg.Join = gossip
 		}
-		// Whatever the disk of this machine has left, nothing warns of it.
+		// No test depends on the free disk space of this machine.
 		cfg.Limits.Pressure.DiskSpace = func(string) (environment.DiskSpace, error) {
 			return environment.DiskSpace{Free: 512 << 30, Total: 1 << 40}, nil
 		}
@@ -104,8 +104,8 @@ func (c *nodes) close(i int) {
 	c.nodes[i] = nil
 }
 
-// crash ends a node as a killed process ends, as far as the others can tell: no
-// transfer of leadership, and no answer to what is under way.
+// crash ends a node like a killed process, as far as the others notice: no transfer of leadership,
+// and no answers to the requests in flight.
 func (c *nodes) crash(i int) {
 	c.t.Helper()
 	n := c.nodes[i]
@@ -125,7 +125,7 @@ func (c *nodes) waitReady(i int) {
 	c.waitFor(fmt.Sprintf("node %d to be ready", i), func() bool { return c.nodes[i].Ready() == nil })
 }
 
-// waitFor looks until a condition holds that no event tells of.
+// waitFor polls until a condition holds that causes no event.
 func (c *nodes) waitFor(what string, holds func() bool) {
 	c.t.Helper()
 	deadline := time.Now().Add(clustertest.Timeout)
@@ -142,7 +142,7 @@ func (c *nodes) waitFor(what string, holds func() bool) {
 	}
 }
 
-// leader is the index of the node that leads.
+// leader returns the index of the node that leads.
 func (c *nodes) leader() int {
 	c.t.Helper()
 	leader := -1
@@ -158,7 +158,7 @@ func (c *nodes) leader() int {
 	return leader
 }
 
-// followers are the indexes of the running nodes that do not lead.
+// followers returns the indexes of the running nodes that do not lead.
 func (c *nodes) followers() []int {
 	c.t.Helper()
 	leader := c.leader()
@@ -185,8 +185,8 @@ const (
 	fifo     = "orders.fifo"
 )
 
-// entryFor is a message in group "g", deduplicated by its body, if the queue is
-// a FIFO queue.
+// entryFor returns a message. In a FIFO queue it is in group "g" and its deduplication id is its
+// body.
 func entryFor(name, body string) queue.SendEntry {
 	entry := queue.SendEntry{Body: body}
 	if strings.HasSuffix(name, ".fifo") {
@@ -250,8 +250,8 @@ func (c *nodes) agree() {
 	})
 }
 
-// gotSnapshots waits until a node has restored at least so many snapshots. A node counts one shortly
-// after its state equals the others.
+// gotSnapshots waits until a node has restored at least this many snapshots. A node counts one
+// shortly after its state equals the others.
 func (c *nodes) gotSnapshots(i int, atLeast uint64) {
 	c.t.Helper()
 	c.waitFor("the snapshots to be counted", func() bool { return c.nodes[i].group.Stats().SnapshotsRestored >= atLeast })
@@ -269,7 +269,7 @@ func TestEveryNodeAnswers(t *testing.T) {
 				if sent.Sequence != queue.SequenceNumber(i+1) {
 					t.Errorf("node %d: sequence number %v", i, sent.Sequence)
 				}
-				// Every node sees what any node has acknowledged.
+				// Every node has the commands that any node has acknowledged.
 				for j := range c.nodes {
 					position, err := c.nodes[j].Read(clustertest.Context(t), func(v queue.View) error {
 						stats, refused := v.Stats(fifo)
@@ -336,8 +336,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Long polls reach the leader from every node, and what happens on any node
-// wakes them.
+// Long polls on any node reach the leader, and a change made through any node ends them.
 func TestLongPollThroughFollowers(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, unhurried)
@@ -507,8 +506,8 @@ func TestAttemptReplayAfterLeaderCrash(t *testing.T) {
 	}
 }
 
-// Sends with deduplication ids go on through crashes of the leader: every
-// call ends well, nothing is lost, nothing is stored twice, order stays.
+// Sends with deduplication ids continue while leaders crash: every call succeeds in the end, and no
+// message is lost, duplicated, or out of order.
 func TestSendsSurviveLeaderCrashes(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, nil)
@@ -529,8 +528,7 @@ func TestSendsSurviveLeaderCrashes(t *testing.T) {
 					return
 				default:
 				}
-				// A client that gets "unknown" tries again with the
-				// same id, as every SDK does.
+				// A client that gets "unknown" tries again with the same id, as every SDK does.
 				for {
 					_, err := sender.Submit(clustertest.Context(t),
 						&queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, fmt.Sprint(next))}})
@@ -587,8 +585,7 @@ func TestSendsSurviveLeaderCrashes(t *testing.T) {
 	}
 }
 
-// A clean stop of the leader is not noticed by those who wait or write through
-// other nodes.
+// A clean stop of the leader causes no error for clients that wait or write through other nodes.
 func TestCleanStopOfTheLeader(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, unhurried)
@@ -634,8 +631,8 @@ func TestCleanStopOfTheLeader(t *testing.T) {
 	clients.Wait()
 }
 
-// Without a majority nothing is answered, nothing hangs, and nothing is called
-// unwritten that may be written.
+// Without a majority no call succeeds, all calls end, and no command is reported as not executed if
+// it may have been.
 func TestNoMajority(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) { cfg.Limits.Timeout = time.Second })
@@ -643,7 +640,7 @@ func TestNoMajority(t *testing.T) {
 	c.create(leader, standard)
 	c.crash(followers[0])
 	c.crash(followers[1])
-	for range 2 { // the second time it has stepped down for sure
+	for range 2 { // by the second time it has certainly stepped down
 		_, err := c.nodes[leader].Submit(clustertest.Context(t),
 			&queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}})
 		if !errors.Is(err, fault.ErrUnavailable) && !errors.Is(err, fault.ErrOutcomeUnknown) {

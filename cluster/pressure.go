@@ -297,8 +297,8 @@ func (n *Node) noMajorityHasRoom() bool {
 	return voters > 0 && 2*roomy <= voters
 }
 
-// refuseCommand returns the outcome of a client's command that the leader refuses now, without a
-// verdict if it accepts the command.
+// refuseCommand returns the outcome of a client's command that the leader refuses now, or a zero
+// Outcome if it accepts the command.
 func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 	if codec.AddsMessages(frame) {
 		if reason := n.pressure.refuse(); reason != "" {

@@ -70,8 +70,7 @@ func TestSystemDiskSpace(t *testing.T) {
 	}
 }
 
-// refusedSend sends through a node and expects a refusal for pressure, as it does of a
-// publish.
+// refusedSend expects a send and a publish through a node to be refused for pressure.
 func (c *nodes) refusedSend(i int, name, body string) *PressureError {
 	c.t.Helper()
 	c.createTopic(i, "topic")
@@ -97,7 +96,7 @@ func (c *nodes) refusing(i int, name, body string) bool {
 	return errors.As(err, &pressure)
 }
 
-// worksButForSends does what must go on under pressure, through one node.
+// worksButForSends executes through one node the commands that must succeed under pressure.
 func (c *nodes) worksButForSends(i int, name string) {
 	c.t.Helper()
 	got := c.receive(i, queue.ReceiveMessages{Queue: name, MaxMessages: queue.Some(1)}, 0)
@@ -111,8 +110,8 @@ func (c *nodes) worksButForSends(i int, name string) {
 	c.submit(i, &queue.SetQueueAttributes{Queue: name, Attributes: []queue.Attribute{{Name: "DelaySeconds", Value: "0"}}})
 }
 
-// The state limit: sends are refused on every node, all else goes on, and when
-// there is room again sends are taken again, without anybody's help.
+// At the state limit all nodes refuse sends and accept other commands. Once there is room again,
+// they accept sends without anybody's help.
 func TestStateLimit(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) {
@@ -135,7 +134,7 @@ func TestStateLimit(t *testing.T) {
 		if i == 0 && c.nodes[c.leader()].pressure.refused.state.Load() == 0 {
 			t.Error("nothing was counted")
 		}
-		// What was deleted made room: fill it again.
+		// Fill the room again that the deletes made.
 		for c.refusing(i, standard, body) == false {
 			sent++
 		}
@@ -146,8 +145,8 @@ func TestStateLimit(t *testing.T) {
 	}
 }
 
-// TestSessionStateIsClearedUnderPressure: the state of a session is not set when there is no
-// room for it, and cleared nevertheless, which makes room.
+// TestSessionStateIsClearedUnderPressure checks that the state of a session cannot be set without
+// room for it, but can be cleared, which makes room.
 func TestSessionStateIsClearedUnderPressure(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) { cfg.Limits.Pressure.StateBytes = 64 << 10 })
@@ -170,12 +169,12 @@ func TestSessionStateIsClearedUnderPressure(t *testing.T) {
 	}
 }
 
-// disks are the disks of nodes in one process, as full as a test likes.
+// disks simulates how full the disk of each node is.
 type disks []*atomic.Uint64
 
 const diskTotal = 1 << 30
 
-// startOnDisks starts three nodes, each with a disk of its own.
+// startOnDisks starts three nodes with simulated disks.
 func startOnDisks(t *testing.T, change ...func(*Config)) (*nodes, disks) {
 	var d disks
 	c := startNodes(t, 3, func(cfg *Config) {
@@ -220,7 +219,7 @@ func TestLeaderWithoutRoomRefusesSends(t *testing.T) {
 	}
 	d[leader].Store(diskTotal / 2)
 	c.waitFor("sends to be taken", func() bool {
-		c.submit(0, &queue.AdvanceClock{}) // traffic makes the leader look
+		c.submit(0, &queue.AdvanceClock{}) // a command lets the leader check its disk
 		return !c.refusing(0, standard, "again")
 	})
 }
@@ -249,8 +248,8 @@ func TestFollowersWithoutRoom(t *testing.T) {
 	})
 }
 
-// A leader whose disk is nearly full hands over; if all are, one leads all the
-// same and serves what makes room.
+// A leader whose disk is nearly full hands over. If all disks are, one node leads nevertheless and
+// accepts the commands that make room.
 func TestLeaderOnAFullDiskHandsOver(t *testing.T) {
 	t.Parallel()
 	c, d := startOnDisks(t)

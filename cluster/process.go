@@ -94,7 +94,6 @@ func closeParts(p *process, group *consensus.Group) error {
 	return errors.Join(p.disconnect(), group.Close(), p.close())
 }
 
-// groupOptions returns the options of the first group.
 func (p *process) groupOptions(machine *fsm.FSM) consensus.Options {
 	return consensus.Options{
 		ID: thisGroup, NodeID: p.nodeID, Dir: p.groupDir, Guard: p.guard, Network: p.network, Machine: machine, Bodies: p.bodiesInUse(),
@@ -169,7 +168,7 @@ func (p *process) openNetwork() error {
 	return nil
 }
 
-// errEnded is the error of a node whose cluster was recovered without it, with the advice for you.
+// errEnded ends a node whose cluster was recovered without it.
 var errEnded = errors.New("the cluster of this node was recovered without it (seriatim cluster force-recover), and lacks the entries " +
 	"that only this node has. Keep a copy of the data directory, and start this node with an empty one, so that it joins. " +
 	"If the recovery was a mistake, stop the recovered nodes first")
@@ -195,8 +194,8 @@ func (p *process) probeCalls(ctx context.Context, nodeID string) error {
 	return forward.Probe(ctx, conn, sender, nodeID, thisGroup)
 }
 
-// probesAtOnce bounds the senders that other nodes remember for the probes of this one. Probes
-// overlap when several nodes ask this one about the leader.
+// probesAtOnce bounds the numbers in the sender names of this node's probes, because other nodes
+// remember each sender. Probes overlap when several nodes ask this one about the leader.
 const probesAtOnce = 64
 
 // begin opens gossip and takes full part in the cluster, with the group of its members.

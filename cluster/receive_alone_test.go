@@ -10,9 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// TestAReceiveWithoutALeaderIsRefusedInTime: one that does not say how long it waits
-// waits as long as the queue says, and not for the longest time there is until a
-// leader comes (faults.md I14).
+// TestAReceiveWithoutALeaderIsRefusedInTime checks a receive without a wait time while there is no
+// leader: it waits as long as its queue says, not for the longest possible time (faults.md I14).
 func TestAReceiveWithoutALeaderIsRefusedInTime(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) { cfg.Limits.Timeout = time.Second })

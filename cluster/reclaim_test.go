@@ -7,8 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// freedOnAll waits until every node has given bytes of deleted bodies back, without another
-// command.
+// freedOnAll waits until every node has freed this many bytes of deleted bodies. It submits no
+// commands.
 func (c *nodes) freedOnAll(bytes int64) {
 	c.t.Helper()
 	c.waitFor("the space of deleted bodies to come back", func() bool {
@@ -21,8 +21,8 @@ func (c *nodes) freedOnAll(bytes int64) {
 	})
 }
 
-// drains fills a queue, has a snapshot refer to all bodies, and deletes them with one short
-// command. It returns how many bytes of bodies that were.
+// drains fills a queue, takes a snapshot of all bodies, and deletes them with one short command. It
+// returns their size.
 func (c *nodes) drains(between func()) int64 {
 	c.t.Helper()
 	c.create(0, fifo)
@@ -35,8 +35,8 @@ func (c *nodes) drains(between func()) int64 {
 	return int64(messages * len(bodyOf(0)))
 }
 
-// What is deleted while the disks are nearly full gives its space back: nobody may send, so
-// that the log hardly grows.
+// Bodies that are deleted while the disks are nearly full free their space, although sends are
+// refused and the log hardly grows.
 func TestSpaceIsReclaimedOnFullDisks(t *testing.T) {
 	t.Parallel()
 	c, d := startOnDisks(t, segmentsEverywhere)
@@ -49,7 +49,7 @@ func TestSpaceIsReclaimedOnFullDisks(t *testing.T) {
 	c.freedOnAll(bytes * 3 / 4)
 }
 
-// So does what is deleted of a backlog on any disk, although deletes are short.
+// Bodies of a deleted backlog free their space also if the deletes add little to the log.
 func TestSpaceOfADrainedBacklogComesBack(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, func(cfg *Config) {
@@ -59,8 +59,8 @@ func TestSpaceOfADrainedBacklogComesBack(t *testing.T) {
 	c.freedOnAll(c.drains(func() {}) * 3 / 4)
 }
 
-// What was purged is not applied again by the next start, although much less was written
-// than what causes a snapshot.
+// Purged messages are not replayed at the next start, although less was written since than the
+// policy asks of a snapshot.
 func TestPurgedLogIsNotReplayed(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, func(cfg *Config) { cfg.Snapshot.LogBytes = 4 << 20 })

@@ -9,9 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// A recovery keeps all bodies, whether the newest snapshot refers to them or they are in the
-// log behind it alone, and so does the snapshot that it writes: the recovered node has them
-// at each start, and gives them to one that joins.
+// A recovery keeps all bodies, in segments of the snapshot and in the log after it. The recovered
+// node has them after each restart and sends them to a node that joins.
 func TestRecoveryKeepsBodiesInSegments(t *testing.T) {
 	t.Parallel()
 	for name, restart := range map[string]func(c *nodes, i int){"stopped in order": (*nodes).close, "killed": (*nodes).crash} {
@@ -43,7 +42,7 @@ func TestRecoveryKeepsBodiesInSegments(t *testing.T) {
 			c.waitReady(1)
 			c.takeBodies(1, 10, 30)
 			c.sendBodies(1, 140, 150)
-			restart(c, 1) // it has put into segments what the recovery left in the snapshot
+			restart(c, 1) // it has moved the bodies of the recovered snapshot into segments
 			c.open(1)
 			c.waitReady(1)
 			c.takeBodies(1, 30, 50)
@@ -68,8 +67,8 @@ func TestRecoveryKeepsBodiesInSegments(t *testing.T) {
 	}
 }
 
-// A recovery that finds a segment missing says so and leaves snapshot and log as they are:
-// another node may be the one to recover, or the file be found.
+// A recovery that misses a segment reports this and changes neither snapshot nor log: the segment
+// may be found, or another node may be recovered.
 func TestRecoveryWithoutASegment(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, segmentsEverywhere)

@@ -20,12 +20,12 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// unequal are five stopped nodes whose logs all end at another place, in two terms.
+// unequal is five stopped nodes whose logs all end at different indexes and in two terms.
 type unequal struct {
 	*nodes
 	ends *endings
-	// sent are the indexes of acknowledged messages. The log of a node begins like the
-	// longest: it has those up to its end.
+	// sent contains the indexes of acknowledged messages. All logs are prefixes of the longest one,
+	// so a node has those up to the end of its log.
 	sent    []uint64
 	unknown int // messages that were not acknowledged and may be in a log
 }
@@ -50,11 +50,11 @@ func unequalLogs(t *testing.T) *unequal {
 	shortest := c.followersBut(first)
 	c.crash(shortest)
 	send(4)
-	c.agree()      // the logs of the others must not end where a vote is lost by it
+	c.agree()      // the three nodes that remain need each other's votes, so their logs end alike
 	c.crash(first) // its log ends in the first term, the others go on in the next
 	send(4)
 	c.agree()
-	c.open(shortest) // a majority goes on
+	c.open(shortest) // now there is a majority again
 	c.waitReady(shortest)
 	send(2)
 	c.agree()
@@ -62,7 +62,7 @@ func unequalLogs(t *testing.T) *unequal {
 	send(5)
 	c.agree()
 	last := c.agreedLeader()
-	for range 2 { // without a majority nothing is acknowledged, and the logs grow all the same
+	for range 2 { // without a majority nothing is acknowledged, but the logs grow
 		c.crash(slices.IndexFunc(c.nodes, func(n *Node) bool { return n != nil && n != c.nodes[last] }))
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		_, err := c.nodes[last].Submit(ctx,
@@ -87,7 +87,7 @@ func (u *unequal) has(end offline.LogEnd) (messages int) {
 	return messages
 }
 
-// keep recovers some of the nodes, starts them in their order, and says what is wrong.
+// keep recovers some of the nodes, starts them in the given order, and reports what is wrong.
 func (u *unequal) keep(t *testing.T, kept []int) {
 	t.Helper()
 	var paths []string
@@ -146,9 +146,9 @@ func (c *nodes) messages(t *testing.T, i int) (messages int) {
 	return messages
 }
 
-// Whichever nodes are left, with whatever logs, and in whatever order they are started: the
-// cluster has all that was acknowledged and is on one of them. With SERIATIM_RECOVERIES=all
-// it takes every set of nodes and every order, 325 of them; else a few.
+// Any set of nodes can be recovered and started in any order: the cluster has all acknowledged
+// messages that the longest log of the set has, and all nodes agree. With SERIATIM_RECOVERIES=all
+// the test takes all 325 sets and orders, otherwise a few.
 func TestRecoveryOfAnyNodes(t *testing.T) {
 	t.Parallel()
 	u := unequalLogs(t)
@@ -185,7 +185,7 @@ func TestRecoveryOfAnyNodes(t *testing.T) {
 	}
 }
 
-// recoveries are sets of nodes, each in the order in which it is started.
+// recoveries returns sets of nodes, each in the order in which they are started.
 func recoveries() [][]int {
 	var all [][]int
 	var extend func(begun []int)
@@ -203,7 +203,7 @@ func recoveries() [][]int {
 	if os.Getenv("SERIATIM_RECOVERIES") == "all" {
 		return all
 	}
-	random := rand.New(rand.NewPCG(35, 5)) // the same ones each time
+	random := rand.New(rand.NewPCG(35, 5)) // the same ones in each run
 	sample := [][]int{{4, 3, 2, 1, 0}, {0, 1, 2}}
 	for range 2 {
 		sample = append(sample, all[random.IntN(len(all))])
@@ -211,14 +211,14 @@ func recoveries() [][]int {
 	return sample
 }
 
-// A node that does not become a voter waits to join and never begins a cluster of its own,
-// whatever the settings say; the data it had are beside.
+// A node that does not become a voter waits to join and never begins a cluster of its own, whatever
+// its settings. Its former data is moved aside.
 func TestRecoveryArchivesAShorterLog(t *testing.T) {
 	t.Parallel()
 	c, ids, _, _, _ := aCluster(t)
 	paths := []string{c.configs[0].DataDir, c.configs[1].DataDir}
 	logs := logEnds(t, paths...)
-	logs[1].Index += 100 // as if that node had more
+	logs[1].Index += 100 // as if that node had a longer log
 	s := openStopped(t, paths[0])
 	plan, err := s.PlanRecovery(logs)
 	if err != nil || !plan.Joins || !slices.Equal(plan.Keep, ids[1:2]) || !slices.Equal(plan.Drop, ids[2:]) {
@@ -233,7 +233,7 @@ func TestRecoveryArchivesAShorterLog(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// As if the process had been killed on the way: the next one finishes it.
+	// As if the process had been killed in between: the next recovery finishes it.
 	dir, err := storage.OpenStoppedDir(paths[0])
 	if err != nil {
 		t.Fatal(err)
@@ -257,8 +257,8 @@ func TestRecoveryArchivesAShorterLog(t *testing.T) {
 	}
 }
 
-// A node of another history, of which an earlier program made a part of one cluster, ends
-// and says so. Until then it answers no read, and is not said to be up to date.
+// A node with another history that an earlier program accepted into the cluster ends and says why.
+// Until then it answers no reads and is not called up to date.
 func TestNodeOfAnotherHistoryEnds(t *testing.T) {
 	t.Parallel()
 	u := unequalLogs(t)

@@ -43,7 +43,7 @@ func recoverNode(t *testing.T, path string) offline.RecoveryPlan {
 	return recoverNodes(t, path)[0]
 }
 
-// logEnds says where the logs of stopped nodes end.
+// logEnds returns where the logs of stopped nodes end.
 func logEnds(t *testing.T, paths ...string) (logs []offline.LogEnd) {
 	t.Helper()
 	for _, path := range paths {
@@ -58,7 +58,7 @@ func logEnds(t *testing.T, paths ...string) (logs []offline.LogEnd) {
 	return logs
 }
 
-// recoverNodes recovers all nodes that are left.
+// recoverNodes recovers all given nodes together.
 func recoverNodes(t *testing.T, paths ...string) (plans []offline.RecoveryPlan) {
 	t.Helper()
 	logs := logEnds(t, paths...)
@@ -84,10 +84,10 @@ func (c *nodes) ids() (ids []string) {
 	return ids
 }
 
-// aCluster is a cluster of three with a few messages, stopped.
+// aCluster returns a stopped cluster of three nodes with a few messages.
 func aCluster(t *testing.T) (c *nodes, ids []string, sent queue.SentEntry, held string, status Status) {
 	t.Helper()
-	c, _ = startGrowing(t, 3, func(cfg *Config) { cfg.PeerAddr = freeAddress(t) }) // two clusters do not gossip
+	c, _ = startGrowing(t, 3, func(cfg *Config) { cfg.PeerAddr = freeAddress(t) }) // so that the old and the new cluster do not gossip
 	c.create(0, fifo)
 	sent = c.send(0, fifo, "a")
 	held = c.receive(0, queue.ReceiveMessages{Queue: fifo, VisibilityTimeout: queue.Some(1)}, 0)[0].Handle.String()
@@ -131,8 +131,8 @@ func TestRecoveryOfOneOfThree(t *testing.T) {
 		c.nodes[1].ReadLocal(func(v queue.View) { stats, _ = v.Stats(fifo) })
 		return stats.Visible+stats.NotVisible == 22
 	})
-	// The lost two come back and are a majority of the old cluster: they learn that it
-	// has ended, and stop.
+	// The two lost nodes start again. They are a majority of the old cluster, but they learn that
+	// it has ended, and stop.
 	ends := &endings{codes: map[string]fault.ExitCode{}}
 	for _, i := range []int{0, 2} {
 		c.configs[i].Fatal = ends.fatalOf(c.configs[i].NodeName)
@@ -174,8 +174,8 @@ func TestRecoveredClusterGrows(t *testing.T) {
 	c.send(c.leader(), fifo, "next")
 }
 
-// interruptRecovery leaves a directory as a recovery does that is killed before it
-// writes down the new cluster.
+// interruptRecovery leaves a directory like a recovery that is killed before it writes down the new
+// cluster.
 func interruptRecovery(t *testing.T, path string) {
 	t.Helper()
 	dir, err := storage.OpenStoppedDir(path)
@@ -225,7 +225,7 @@ func TestRecoveryRefusals(t *testing.T) {
 	if end, err := offline.ParseLogEnd(own.String()); err != nil || end != own {
 		t.Errorf("%+v, %v, want %+v", end, err, own)
 	}
-	// As if the process had been killed on the way.
+	// As if the process had been killed in between.
 	plan, err := s.PlanRecovery([]offline.LogEnd{own})
 	if err != nil {
 		t.Fatal(err)
@@ -388,8 +388,8 @@ func TestOpenStoppedRefusesWhatIsNoNode(t *testing.T) {
 	}
 }
 
-// The plan says what is missing at the end of a log that was cut short: another node may
-// have it.
+// The plan reports that entries are missing at the end of a log that was cut short, since another
+// node may have them.
 func TestRecoveryOfACutLog(t *testing.T) {
 	t.Parallel()
 	c, _, _, _, _ := aCluster(t)

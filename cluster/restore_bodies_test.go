@@ -20,7 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// spools returns the files of restores in the data directory of a node.
+// spools returns the temporary files of restores in the data directory of a node.
 func (c *nodes) spools(i int) []string {
 	c.t.Helper()
 	found, err := filepath.Glob(filepath.Join(c.configs[i].DataDir, storage.SpoolPattern))
@@ -30,7 +30,7 @@ func (c *nodes) spools(i int) []string {
 	return found
 }
 
-// noSpools checks that restores, however they ended, left nothing.
+// noSpools checks that no restore left a temporary file behind.
 func (c *nodes) noSpools() {
 	c.t.Helper()
 	for i := range c.configs {
@@ -40,7 +40,7 @@ func (c *nodes) noSpools() {
 	}
 }
 
-// liveHeap returns the bytes of memory that are still referred to.
+// liveHeap returns the bytes of memory in use after a garbage collection.
 func liveHeap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -49,7 +49,7 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// atEnd calls a function when all was read.
+// atEnd calls a function at the end of its input.
 type atEnd struct {
 	io.Reader
 	call func()
@@ -63,8 +63,8 @@ func (r atEnd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Verifying a backup takes memory for what is about its messages. No other test runs beside
-// this one.
+// The verification of a backup does not keep message bodies in memory. The test measures the heap,
+// so no other test runs beside it.
 func TestBackupIsVerifiedWithoutItsBodiesInMemory(t *testing.T) {
 	const messages = 1024
 	file := clustertest.BacklogFile(t, time.Now(), messages)
@@ -89,7 +89,7 @@ func TestBackupIsVerifiedWithoutItsBodiesInMemory(t *testing.T) {
 	}
 }
 
-// diskUse watches how much of the disk a directory takes, after each write of a node.
+// diskUse records after each write of a node how large a directory is.
 type diskUse struct {
 	dir string
 
@@ -98,7 +98,7 @@ type diskUse struct {
 }
 
 func (d *diskUse) now() (bytes int64) {
-	_ = filepath.WalkDir(d.dir, func(_ string, entry fs.DirEntry, err error) error { // files go meanwhile
+	_ = filepath.WalkDir(d.dir, func(_ string, entry fs.DirEntry, err error) error { // files may be removed meanwhile
 		if err != nil || entry.IsDir() {
 			return nil
 		}
@@ -118,8 +118,8 @@ func (d *diskUse) run(_ string, write func() error) error {
 	return err
 }
 
-// A restore of bodies in segments leaves all of them, each where it belongs, and nothing
-// else. On the way no more copies are on the disk than it is asked to have room for.
+// A restore into segments keeps exactly the bodies of the backup. Meanwhile there are never more
+// copies on the disk than it requires room for.
 func TestRestoredBodiesAndTheirRoom(t *testing.T) {
 	t.Parallel()
 	const messages = 256
@@ -175,7 +175,7 @@ func TestRestoredBodiesAndTheirRoom(t *testing.T) {
 	}
 }
 
-// What refers to the segments of a node is no backup, wherever the node has them.
+// A snapshot without bodies that refers to a node's segments is refused as a backup.
 func TestBackupWithoutItsBodiesIsRefused(t *testing.T) {
 	t.Parallel()
 	at, broker := clustertest.Backlog(t, time.Now(), 3)
@@ -191,11 +191,11 @@ func TestBackupWithoutItsBodiesIsRefused(t *testing.T) {
 	c.create(0, fifo)
 }
 
-// A disk that does not take the bodies of a backup ends the restore, as one does that does
-// not take the backup. The node goes on, and the backup is not to blame.
+// A restore fails if the disk does not accept the bodies, as if it did not accept the backup
+// itself. The node continues, and the error does not blame the backup.
 func TestDiskFailsWhileABackupIsRead(t *testing.T) {
 	t.Parallel()
-	const messages = 1100 // more than waits in memory for a disk: the restore gets to know of it
+	const messages = 1100 // more than the queue of writes holds, so that the restore learns of the failure
 	file := clustertest.BacklogFile(t, time.Now(), messages)
 	full := errors.New("the disk is full")
 	for _, what := range []string{"create a segment of bodies in ", "write bodies to "} {

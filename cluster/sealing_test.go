@@ -19,7 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// sealedSecret is the secret of the access keys of these tests. No file may have it.
+// sealedSecret is the secret of the access keys of these tests. No file may contain it.
 const sealedSecret = canary + "-secret"
 
 func accessKeyID(i int) string { return fmt.Sprintf("AKIASEALED%010d", i) }
@@ -29,7 +29,7 @@ func (c *nodes) createKey(through, i int) {
 	c.submit(through, &queue.CreateAccessKey{ID: accessKeyID(i), Secret: sealedSecret, Account: "000000000000"})
 }
 
-// opens waits until a node has an access key whose secret is sealed, and opens it.
+// opens waits until a node has an access key with a sealed secret, and checks that it can open it.
 func (c *nodes) opens(i, key int) {
 	c.t.Helper()
 	c.waitFor(fmt.Sprintf("node %d to open the access key %d", i, key), func() bool {
@@ -43,7 +43,7 @@ func (c *nodes) secretsFile(i int) string {
 	return filepath.Join(c.configs[i].DataDir, sealing.FileName)
 }
 
-// holders are the nodes that the sealing key is wrapped for.
+// holders returns the nodes that the sealing key is wrapped for.
 func (c *nodes) holders(i int) (names []string) {
 	if key := c.nodes[i].Access().SealingKey(); key != nil {
 		for _, w := range key.Wraps {
@@ -53,8 +53,8 @@ func (c *nodes) holders(i int) (names []string) {
 	return names
 }
 
-// No file of a node and no backup has the secret of an access key in clear, without an
-// encryption key file.
+// Without an encryption key file, too, no file of a node and no backup contains the secret of an
+// access key in clear text.
 func TestNoSecretInClear(t *testing.T) {
 	t.Parallel()
 	for _, logStore := range []string{LogStoreWAL, LogStoreBoltDB} {
@@ -68,7 +68,7 @@ func TestNoSecretInClear(t *testing.T) {
 			for i := range c.nodes {
 				c.createKey(i, i)
 			}
-			c.createKey(2, 0) // made again: nothing happens
+			c.createKey(2, 0) // a second creation of the same key has no effect
 			c.agree()
 			noCanary(t, root)
 			c.snapshotAll()
@@ -98,8 +98,8 @@ func TestNoSecretInClear(t *testing.T) {
 	}
 }
 
-// A node that joins, and one that lost its private key, are given the sealing key by the
-// others. One that is no member any more is no holder.
+// A node that joins and a node that lost its private key get the sealing key from the others. A
+// removed member no longer has it.
 func TestSealingKeyForNewHolders(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, nil)
@@ -139,8 +139,8 @@ func TestSealingKeyForNewHolders(t *testing.T) {
 	c.agree()
 }
 
-// If no node can open the sealing key, nothing is taken for a wrong signature, health says
-// so, and the cluster can begin with new access keys.
+// If no node can open the sealing key, requests are not refused for a wrong signature, health
+// reports the cause, and new access keys can be created.
 func TestSealingKeyThatNobodyOpens(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, nil)
@@ -170,7 +170,7 @@ func TestSealingKeyThatNobodyOpens(t *testing.T) {
 	noCanary(t, c.configs[0].DataDir)
 }
 
-// A private key that is damaged is not replaced by another behind the back of the operator.
+// A damaged private key is not replaced by a new one without the operator.
 func TestDamagedSecretsFile(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, nil)
@@ -188,7 +188,8 @@ func TestDamagedSecretsFile(t *testing.T) {
 	}
 }
 
-// A secret in clear that arrives when secrets are sealed is refused before the log.
+// A secret in clear text that arrives once secrets are sealed is refused before it gets into the
+// log.
 func TestSecretInClearIsRefused(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, nil)
@@ -201,15 +202,15 @@ func TestSecretInClearIsRefused(t *testing.T) {
 	if o := c.nodes[0].refuseCommand(frame); o.Verdict == 0 || o.Reason == "" {
 		t.Errorf("the leader takes it: %+v", o)
 	}
-	// One that is in the log is applied, and then sealed.
+	// If such a secret is already in the log, it is applied and then sealed.
 	if err := c.nodes[0].term.Load().Execute(clustertest.Context(t), clear); err != nil {
 		t.Fatal(err)
 	}
 	c.opens(0, 1)
 }
 
-// A backup is restored with its access keys by the file of a node that was a member, or
-// without them. Anything else is refused and changes nothing.
+// A backup with access keys is restored with the secrets file of a former member, or without the
+// keys. Anything else is refused and changes nothing.
 func TestRestoreSealedAccessKeys(t *testing.T) {
 	t.Parallel()
 	from := startNodes(t, 3, quickly)
@@ -274,7 +275,8 @@ func TestRestoreSealedAccessKeys(t *testing.T) {
 	without.opens(0, 1)
 }
 
-// A node that cannot open a secret says so, and costs nothing per request when it can.
+// A secret that was opened before costs a request no allocation, and a sealed secret cannot be
+// opened for another access key.
 func TestSecretsAreOpenedOnce(t *testing.T) {
 	c := startNodes(t, 1, nil)
 	c.createKey(0, 0)

@@ -12,19 +12,19 @@ import (
 	"github.com/seriatimq/seriatim/cluster/consensus"
 )
 
-// A node whose log begins right after a snapshot, and which was restarted, must be
-// able to bring up a node without any state: after the snapshot the library asks
-// for the entry at the snapshot's end, which no log holds.
+// A restarted node whose log begins right after a snapshot must be able to send its state to an
+// empty node, although the library then asks for the entry at the snapshot's end, which is in no
+// log.
 
-// smallTrail leaves next to nothing of the log after a snapshot, and lets nobody
-// take another one.
+// smallTrail keeps almost no log entries behind a snapshot, and lets no node take a snapshot by
+// itself.
 func smallTrail(cfg *Config) {
 	cfg.Snapshot = SnapshotPolicy{LogBytes: 1 << 40, TrailingBytes: 500, SyncBytes: 1000, BytesPerSecond: 1 << 40}
 	cfg.Members.PromoteAfter = 100 * time.Millisecond
 }
 
-// bringsUpEmptyNode replaces the disk of a follower by an empty one and waits until
-// it has the state, without a change of leader.
+// bringsUpEmptyNode empties the disk of a follower and waits until it has the state again, without
+// a change of leader.
 func (c *nodes) bringsUpEmptyNode(leader, empty int) {
 	c.t.Helper()
 	first := shortened(c.t, c.nodes[leader].group)
@@ -65,13 +65,13 @@ func (c *nodes) leadsAfterRestart(i int) {
 	c.waitReady(i)
 	c.waitFor("the wanted leader", func() bool {
 		if !c.nodes[i].leads() {
-			_ = c.nodes[c.leader()].MoveLeadership(clustertest.Context(c.t), Change{Node: c.configs[i].NodeName}) // or try again
+			_ = c.nodes[c.leader()].MoveLeadership(clustertest.Context(c.t), Change{Node: c.configs[i].NodeName}) // it may refuse at first
 		}
 		return c.nodes[i].leads() && c.agreedLeader() == i
 	})
 }
 
-// agreedLeader is the leader, when all running nodes know of it.
+// agreedLeader waits until all running nodes know the same leader and returns its index.
 func (c *nodes) agreedLeader() (leader int) {
 	c.t.Helper()
 	c.waitFor("all to know one leader", func() bool {
@@ -105,7 +105,7 @@ func TestInstalledAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 				if err := n.group.Snapshot(clustertest.Context(t)); err != nil {
 					t.Fatal(err)
 				}
-				c.close(i) // the wal goes on showing what it deleted until it is opened again
+				c.close(i) // only a newly opened WAL hides what it deleted
 				c.open(i)
 				c.waitReady(i)
 			}
@@ -158,8 +158,8 @@ func TestRecoveredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 	}
 }
 
-// Whoever restarts one node after the other goes by whether the last one is ready. A node
-// that knows a leader again, and not yet how much it lacks, is not.
+// In a rolling restart, operators wait until each node is ready. A node that knows a leader again
+// but not yet how many entries it lacks is not ready.
 func TestReadyWithWhatWasCommittedMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, smallTrail)

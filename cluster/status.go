@@ -250,7 +250,7 @@ func (n *Node) Ready() error {
 	case leader.Self && !n.leads():
 		return errors.New("this node has just become the leader and is taking over")
 	case n.replica.FormatVersion() == 0 && n.process.bootstrap.Record().Joined:
-		return errors.New("this node has yet to be sent the state of its cluster")
+		return errors.New("this node waits for the state of its cluster")
 	case n.replica.FormatVersion() == 0:
 		return errors.New("the cluster is being set up")
 	}

@@ -13,9 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// handOver makes the leader give leadership away and returns who leads then. On a
-// busy machine whoever took over may lose an election to the old leader before
-// anybody looks; then the old leader hands over again.
+// handOver makes the leader transfer leadership and returns the new leader. On a busy machine the
+// old leader may win an election right after this; then it hands over again.
 func (c *nodes) handOver() int {
 	c.t.Helper()
 	before := c.agreedLeader()
@@ -37,7 +36,7 @@ func unhurried(cfg *Config) {
 	cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 20*time.Second, 20*time.Second, 10*time.Second
 }
 
-// hears waits until a node knows this of the one with an index.
+// hears waits until node i has received from gossip that a condition holds for another node.
 func (c *nodes) hears(i, other int, what string, holds func(discovery.Member) bool) {
 	c.t.Helper()
 	c.waitFor(what, func() bool {
@@ -50,8 +49,8 @@ func (c *nodes) hears(i, other int, what string, holds func(discovery.Member) bo
 	})
 }
 
-// Whoever hands over hands over to one that will keep leadership, however often,
-// although the library would be content with either of the two.
+// A leader always hands over to the follower that can keep leadership, although the library would
+// choose either of the two.
 func TestHandoverChoosesWhoKeepsLeadership(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -61,7 +60,7 @@ func TestHandoverChoosesWhoKeepsLeadership(t *testing.T) {
 	}{
 		{"a full disk", func(c *nodes, d disks, i int) {
 			d[i].Store(diskTotal / 50)
-			c.submit(i, &queue.AdvanceClock{}) // traffic makes the node look
+			c.submit(i, &queue.AdvanceClock{}) // a command lets the node check its disk
 		}, func(m discovery.Member) bool { return membership.DiskLevel(m.Disk) == membership.DiskFull }},
 		{"drained", func(c *nodes, _ disks, i int) {
 			if err := c.nodes[i].Drain(clustertest.Context(c.t)); err != nil {
@@ -95,10 +94,10 @@ func TestHandoverChoosesWhoKeepsLeadership(t *testing.T) {
 	}
 }
 
-// A voter that is gone is not asked to take over.
+// A voter that is down is not asked to take over.
 func TestHandoverPassesByWhoIsGone(t *testing.T) {
 	t.Parallel()
-	c := startNodes(t, 3, func(cfg *Config) { // as unhurried, but so that silence is noticed soon
+	c := startNodes(t, 3, func(cfg *Config) { // as unhurried, but with a short time for missing answers
 		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 3*time.Second, 3*time.Second, 1500*time.Millisecond
 	})
 	c.create(0, standard)
@@ -117,20 +116,20 @@ func TestHandoverPassesByWhoIsGone(t *testing.T) {
 	}
 }
 
-// A node that should not lead, and is elected all the same, hands over once it can.
+// A node that is unfit to lead but is elected hands over once it can.
 func TestUnfitNodeThatIsElectedHandsOver(t *testing.T) {
 	t.Parallel()
 	c, d := startOnDisks(t)
 	c.create(0, standard)
 	leader, full := c.leader(), c.followers()[0]
 	d[full].Store(diskTotal / 50)
-	c.submit(full, &queue.AdvanceClock{}) // traffic makes the node look
+	c.submit(full, &queue.AdvanceClock{}) // a command lets the node check its disk
 	c.waitFor("the node to see that its disk is full", func() bool { return c.nodes[full].pressure.diskLevel() == membership.DiskFull })
 	unfit := c.nodes[full]
 	terms := unfit.terms.Load()
 	c.waitFor("it to be elected", func() bool {
 		if err := c.nodes[leader].group.TransferTo(clustertest.Context(t), unfit.process.nodeID); err != nil {
-			leader = c.leader() // by an election of a busy machine
+			leader = c.leader() // an election on a busy machine may have changed it
 		}
 		return unfit.terms.Load() > terms
 	})
@@ -140,7 +139,7 @@ func TestUnfitNodeThatIsElectedHandsOver(t *testing.T) {
 // answer reports whether both followers have answered the leader.
 func answer(s []membership.Candidate) bool { return s[0].Answers && s[1].Answers }
 
-// An operator gets the reason why a node would give leadership back.
+// An operator who moves leadership to a node that would not keep it gets the reason.
 func TestMoveLeadershipToAFullDisk(t *testing.T) {
 	t.Parallel()
 	c, d := startOnDisks(t, unhurried)

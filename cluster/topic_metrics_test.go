@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// What becomes of the deliveries of a topic is counted by topic and queue, at the leader;
-// publishes are counted at the node that took them.
+// The leader counts the results of deliveries by topic and queue. The node that accepted a publish
+// counts the publish.
 func TestTopicMetrics(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, nil)

@@ -31,8 +31,8 @@ func (c *nodes) laterCommand(i int) leader.Verdict {
 	return n.link(known.LeaderID).Call(clustertest.Context(c.t), call).Verdict
 }
 
-// A cluster of two versions works, with the older format; the newer one comes
-// into force when every member can read it, and not before, whoever asks.
+// A cluster with programs of two versions works with the older format. No node can raise the format
+// version before all members can read the newer one.
 func TestMixedVersions(t *testing.T) {
 	t.Parallel()
 	const old = 2
@@ -59,7 +59,7 @@ func TestMixedVersions(t *testing.T) {
 			if u.Ready || u.FormatVersion != 1 || !strings.Contains(u.Missing, missing) {
 				t.Errorf("node %d: %+v", i, u)
 			}
-			// Nor does the leader write what others have not checked.
+			// A command that would raise the version without this check is refused, too.
 			if _, err := n.Submit(clustertest.Context(t), &queue.SetFormatVersion{Version: 2}); !errors.Is(err, fault.ErrUnavailable) ||
 				errors.Is(err, fault.ErrOutcomeUnknown) {
 				t.Errorf("node %d: raising the version by hand gave %v", i, err)
@@ -117,7 +117,7 @@ func TestMixedVersions(t *testing.T) {
 			t.Errorf("node %d: finalize again gave %v", i, err)
 		}
 	}
-	// A node whose program is older does not get in any more, not even empty.
+	// A node with an older program cannot join afterwards, not even with an empty disk.
 	c.close(old)
 	c.wipe(old)
 	c.configs[old].Log.FormatMax = 1
@@ -130,5 +130,5 @@ func TestMixedVersions(t *testing.T) {
 	if list := c.nodes[0].LocalMembers(clustertest.Context(t)); len(list.Members) != 3 || outsider.Ready() == nil {
 		t.Errorf("the old program has joined: %+v", list.Members)
 	}
-	c.close(old) // it goes on trying
+	c.close(old) // it keeps trying
 }

@@ -11,7 +11,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: kind, Value: value, Labels: labels})
 	}
 	n.auditor.Outcomes(func(outcome string, count uint64) {
-		add(Counter, "seriatim_audit_rounds_total", "Comparisons of the replicas by what they found.", float64(count),
+		add(Counter, "seriatim_audit_rounds_total", "Comparisons of the replicas, by result.", float64(count),
 			MetricLabel{"result", outcome})
 	})
 	add(Gauge, "seriatim_audit_last_index", "Log index of the newest comparison of the replicas.", float64(n.auditor.LastIndex()))
@@ -27,7 +27,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 		"bound.", clocks.Off().Seconds())
 	upgrade := n.Upgrade()
 	add(Gauge, "seriatim_format_version", "Format of commands and snapshots in force.", float64(upgrade.FormatVersion))
-	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them is not heard of.",
+	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them does not report its format.",
 		float64(upgrade.Possible))
 	p := n.pressure
 	if t := n.term.Load(); t != nil {
@@ -57,7 +57,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 		{pressureQueue, n.Counts.Overloads.Load()},
 	} {
 		add(Counter, "seriatim_pressure_refused_total", "Sends that this node, the leader, refused; with the reason queue: commands "+
-			"of its clients for which some queue had no room.", float64(reason.count), MetricLabel{"reason", reason.name})
+			"of its clients that the leader had no room for.", float64(reason.count), MetricLabel{"reason", reason.name})
 	}
 	add(Gauge, "seriatim_state_bytes", "Estimated memory that the replicated state takes.", float64(p.stateBytes.Load()))
 	add(Gauge, "seriatim_state_bytes_max", "Size of the state at which sends are refused; 0: no limit.", float64(p.limits.StateBytes))

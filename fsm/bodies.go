@@ -39,7 +39,7 @@ type CapturedBodies interface {
 	Release()
 }
 
-// inMemory is the StateBodies of an FSM without a BodyStore.
+// inMemory is the StateBodies of an FSM without a BodyStore: bodies stay in memory.
 type inMemory struct{ content.Memory }
 
 func (inMemory) Adopt() error            { return nil }
@@ -100,8 +100,8 @@ func (f *FSM) beginBodies() StateBodies {
 	return f.options.Bodies.Begin()
 }
 
-// ReadBodies loads the bodies of an answer into memory. It reads files, so do not block other work
-// with it. Safe for concurrent use.
+// ReadBodies returns an answer with its bodies in memory. It may read files, so do not call it
+// where other work must not wait. Safe for concurrent use.
 func (f *FSM) ReadBodies(response codec.Response) (codec.Response, error) {
 	received, ok := response.Result.(queue.MessagesReceived)
 	if !ok || f.options.Bodies == nil {

@@ -31,6 +31,6 @@
 // the old state only if none is missing (Adopt).
 package fsm
 
-// fsmpb has the messages of the protobuf library, with which the tests of package wire compare.
-//
+// fsmpb holds messages of the protobuf library. The tests of package wire compare their bytes with
+// it.
 //go:generate go run -C ../test/tools ./protogen -out fsm/fsmpb fsm/command.proto fsm/result.proto fsm/snapshot.proto

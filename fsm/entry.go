@@ -10,5 +10,5 @@ type EntryResult struct {
 	Index     uint64
 	At        queue.Timestamp  // log time after the entry
 	Responses []codec.Response // one per command, in order; none if Void
-	Void      bool             // not applied: the entry was proposed in another term than it was written in
+	Void      bool             // not applied, because the log has the entry under another term than its proposer's
 }

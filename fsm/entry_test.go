@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// drawnCommands draws commands on a few queues, which use each other's handles.
+// drawnCommands draws commands on a few queues, each of which may get handles of the others.
 type drawnCommands struct {
 	rt      *rapid.T
 	handles []string

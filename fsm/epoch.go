@@ -2,8 +2,8 @@ package fsm
 
 import "github.com/seriatimq/seriatim/queue"
 
-// BeginEpoch calls queue.Broker.BeginEpoch, unless the state already belongs to the cluster: so you
-// can repeat an interrupted recovery.
+// BeginEpoch calls queue.Broker.BeginEpoch, unless the state already belongs to the cluster. So an
+// interrupted recovery can be repeated.
 func (f *FSM) BeginEpoch(clusterID string) {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()

@@ -95,7 +95,7 @@ func New(options Options) *FSM {
 	return f
 }
 
-// noLock is the lock of a state that one goroutine uses.
+// noLock is for a state that only one goroutine uses.
 type noLock struct{}
 
 func (noLock) Lock()    {}

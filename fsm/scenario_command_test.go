@@ -86,7 +86,7 @@ func (s *scenario) line(line string) []string {
 	return answer
 }
 
-// split cuts a line at blanks outside of single quotes.
+// split cuts a line at blanks that are not within single quotes.
 func split(line string) []string {
 	var words []string
 	quoted, open := false, false

@@ -72,7 +72,6 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 	return s.settlement(verb, args)
 }
 
-// receiveOption reads an option of a receive.
 func (s *scenario) receiveOption(cmd *queue.ReceiveMessages, key, value string) {
 	if cmd.Options == nil {
 		cmd.Options = &queue.ReceiveOptions{}

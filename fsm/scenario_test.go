@@ -13,10 +13,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the answers into the scenario files")
 
-// TestScenarios runs every file in testdata/scenarios. A file is a list of
-// blocks: command lines, a line of dashes, the answers; a blank line ends a
-// block, and # begins a comment. Commit rewritten files only if you can
-// explain every line that changed.
+// TestScenarios runs every file in testdata/scenarios. A file is a list of blocks that end with an
+// empty line: command lines, a line of dashes, and the answers. A line with # is a comment. Commit
+// rewritten files only if you can explain every line that changed.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "scenarios", "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -39,7 +38,8 @@ func TestScenarios(t *testing.T) {
 			if diff := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("answers changed (-file +now):\n%s", diff)
 			}
-			// A replica that is restored from its snapshot after every command must answer alike.
+			// A replica that is restored from its snapshot after every command must give the same
+			// answers.
 			if restored := play(t, string(text), true); restored != got {
 				t.Errorf("with restored snapshots (-without +with):\n%s", cmp.Diff(got, restored))
 			}

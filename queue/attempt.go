@@ -99,8 +99,9 @@ func (q *Queue) attemptDeadline() Timestamp {
 }
 
 // endAttempt ends the attempt that delivered m, because m is deleted or its visibility changed. AWS
-// answers a later retry with an error: the record stays and is marked invalid, unless m is deleted,
-// which replay detects. YMQ forgets the attempt, so a retry is an ordinary receive.
+// answers a later retry with an error, so the record stays. It is marked as invalid if the visibility
+// changed; replay detects a deleted message. YMQ forgets the attempt, so a retry is an ordinary
+// receive.
 func (q *Queue) endAttempt(k statehash.Key, m *Message, deleted bool) {
 	d := m.delivery
 	if d == nil || d.attemptNumber == 0 {

@@ -75,17 +75,17 @@ func (f *Frozen) Bodies() content.Reader { return f.bodies }
 // Access returns the access keys, user policies and accounts.
 func (f *Frozen) Access() *access.Table { return f.access }
 
-// Tombstones visits the deleted queues by name.
+// Tombstones visits the deleted queues in order of name.
 func (f *Frozen) Tombstones(yield func(TombstoneRecord) bool) {
 	f.tombstones.Scan(func(name string, at Timestamp) bool { return yield(TombstoneRecord{name, at}) })
 }
 
-// MoveTasks visits all move tasks by number.
+// MoveTasks visits all move tasks in order of number.
 func (f *Frozen) MoveTasks(yield func(MoveTaskRecord) bool) {
 	f.moveTasks.Scan(func(_ uint64, t *MoveTaskRecord) bool { return yield(*t) })
 }
 
-// Queues visits the queues by name.
+// Queues visits the queues in order of name.
 func (f *Frozen) Queues(yield func(FrozenQueue) bool) {
 	f.queues.Scan(func(_ string, q *Queue) bool { return yield(FrozenQueue{q}) })
 }
@@ -179,7 +179,7 @@ func deduplicationRecord(r deduplication.Record) DeduplicationRecord {
 	}
 }
 
-// Attempts visits the remembered receive attempts by number.
+// Attempts visits the remembered receive attempts in order of number.
 func (f FrozenQueue) Attempts(yield func(AttemptRecord) bool) {
 	f.q.attempts.order.Scan(func(_ uint64, id string) bool {
 		a, _ := f.q.attempts.byID.Get(id)
@@ -189,7 +189,7 @@ func (f FrozenQueue) Attempts(yield func(AttemptRecord) bool) {
 	})
 }
 
-// Sessions visits the sessions that are locked or have a state, by name.
+// Sessions visits the sessions with a lock or a state, in order of name.
 func (f FrozenQueue) Sessions(yield func(SessionRecord) bool) {
 	f.q.groups.sessions.Scan(func(r *session.Record) bool { return yield(*r) })
 }

@@ -160,7 +160,6 @@ func (g *messageGroups) walkFrom(name string, from uint64, visit func(sequence u
 	}
 }
 
-// len returns the number of messages.
 func (g *MessageGroup) len() int64 { return int64(len(g.rest)) + 1 }
 
 func (g *MessageGroup) insert(sequence uint64) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Keys are prefetched for a batch of commands. Every send finds its key, whatever commands stand
-// between the sends.
+// The keys of a batch of commands are prefetched together, and every send uses its own, whichever
+// commands are between the sends.
 func TestIDsArePrefetchedInBatches(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")

@@ -120,8 +120,9 @@ func (q *Queue) setNoMessages() {
 	q.sums.published, q.sums.stored = 0, 0
 }
 
-// clone copies the queue for a new generation; the trees copy their nodes on write. The clone takes
-// over the derived indexes, because a Frozen state reads only records.
+// clone copies the queue for a new generation. The trees copy their nodes only when they change.
+// The clone gets the derived indexes, which the frozen original no longer needs, since only its
+// records are read.
 func (q *Queue) clone(generation uint64) *Queue {
 	c := *q
 	c.generation = generation
@@ -324,7 +325,7 @@ func (q *Queue) unshow(m *Message) {
 type readyIndex struct {
 	firstDelivery *btree.BTreeG[timed] // never delivered, by sentAt; a FIFO queue's delay is added when read
 	redelivered   *btree.BTreeG[timed] // delay or visibility timeout over, by that time or by sentAt
-	single        int64                // messages without a group in both
+	single        int64                // messages without a group, in both trees
 }
 
 func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {

@@ -275,7 +275,7 @@ func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
 	return found
 }
 
-// done bounds a receive by the limits of the request and by its work.
+// done reports whether a receive has reached a limit of the request, or a limit of work.
 func (s *selection) done() bool {
 	return len(s.deliver) >= s.limit || s.bytesMax > 0 && s.bytes >= s.bytesMax || len(s.deadLetters) >= deadLetterBudget ||
 		s.skipped >= expiryBudget

@@ -26,7 +26,7 @@ type Restorer struct {
 	message Message
 	last    uint64
 	sender  *string // of the message added last
-	// records is a reused buffer. read only keeps the compiler from removing reads, see
+	// records is a reused buffer. The field read keeps the compiler from removing reads, see
 	// Deduplicator.Warm.
 	records []deduplication.Record
 	read    uint64

@@ -42,7 +42,6 @@ func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 	return checkBatchBytes(c)
 }
 
-// checkBatchBytes checks the size of a batch.
 func checkBatchBytes(c *SendMessages) *Error {
 	if !c.Batch {
 		return nil

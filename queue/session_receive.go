@@ -118,7 +118,7 @@ func (q *Queue) advance(b *Broker, r *session.Record, s *selection) {
 		return
 	}
 	q.groups.sessions.Put(b.key, changed)
-	for _, sequence := range s.passed { // until they expire
+	for _, sequence := range s.passed { // to be skipped until expiry removes them
 		q.groups.sessions.Return(r.Name, sequence)
 	}
 }

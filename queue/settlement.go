@@ -29,7 +29,6 @@ func (o *SettlementOptions) check(queue string) *Error {
 	return checkSession(queue, o.Session)
 }
 
-// checkSession checks an optional session.
 func checkSession(queue string, s SessionRef) *Error {
 	if !isFIFOName(queue) {
 		return fifoOnly("Settlement under a lock, deferral and dead-lettering on request")
@@ -193,7 +192,7 @@ func (q *Queue) removeDeferred(k statehash.Key, m *Message) {
 	q.release(m)
 }
 
-// Defer defers received messages.
+// Defer stores received messages outside of their groups, where only ReceiveDeferred returns them.
 type Defer struct {
 	Queue   string
 	Session SessionRef // zero if they were received without a session

@@ -76,7 +76,7 @@ type ArchivedRecord struct {
 	Content *notification.Notification
 }
 
-// Topics visits the topics by name.
+// Topics visits the topics in order of name.
 func (f *Frozen) Topics(yield func(FrozenTopic) bool) {
 	f.topics.Scan(func(t *topic.Topic) bool { return yield(FrozenTopic{t, f.outbox}) })
 }
@@ -98,7 +98,7 @@ func (f FrozenTopic) Record() TopicRecord {
 	}
 }
 
-// Subscriptions visits the subscriptions by number.
+// Subscriptions visits the subscriptions in order of number.
 func (f FrozenTopic) Subscriptions(yield func(SubscriptionRecord) bool) {
 	f.t.ScanSubscriptions(func(s *topic.Subscription) bool {
 		a := &s.Attributes
@@ -116,7 +116,7 @@ func (f FrozenTopic) Deduplication(yield func(DeduplicationRecord) bool) {
 	f.t.Deduplication.Scan(func(r deduplication.Record) bool { return yield(deduplicationRecord(r)) })
 }
 
-// Archive visits the archived publications by number.
+// Archive visits the archived publications in order of number.
 func (f FrozenTopic) Archive(yield func(ArchivedRecord) bool) {
 	f.t.ScanArchive(0, func(p *topic.Publication) bool {
 		return yield(ArchivedRecord{PublicationID: p.Content().MessageID, Content: p.Content()})

@@ -220,7 +220,7 @@ func (v View) WaitingPosts() (list []WaitingPosts) {
 			continue
 		}
 		w := WaitingPosts{Topic: t.Name, Endpoint: s.Endpoint, Waiting: v.b.outbox.LenOf(number)}
-		if first, some := v.b.outbox.First(number); some { // it may block the others
+		if first, some := v.b.outbox.First(number); some { // the oldest one may delay all others
 			w.Attempts = first.Attempts
 		}
 		looked := 0

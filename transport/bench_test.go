@@ -18,9 +18,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// BenchmarkRequest is a request and its answer on one connection over loopback,
-// by net/http and by the server of plain requests. The client writes and reads
-// bytes only.
+// BenchmarkRequest compares net/http with package http1: one request and its answer on a connection
+// over loopback. The client only writes and reads bytes.
 func BenchmarkRequest(b *testing.B) {
 	const request = "POST / HTTP/1.1\r\nHost: 127.0.0.1:9324\r\nContent-Type: application/x-amz-json-1.0\r\n" +
 		"X-Amz-Target: AmazonSQS.SendMessage\r\nContent-Length: 400\r\n\r\n"
@@ -36,7 +35,7 @@ func BenchmarkRequest(b *testing.B) {
 	})
 	for _, c := range []struct {
 		name string
-		net  bool // net/http's
+		net  bool // served by net/http
 	}{{"net-http", true}, {"http1", false}} {
 		b.Run(c.name, func(b *testing.B) {
 			s, err := Listen(b.Context(), Config{Addr: "127.0.0.1:0", Handler: handler, Logger: quiet(), Now: time.Now, NetHTTP: c.net})
@@ -73,7 +72,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// BenchmarkCall is a request with a body and its answer with trailers, as gRPC's are, on one
+// BenchmarkCall measures a request with a body and an answer with trailers, as in gRPC, on one
 // connection over loopback.
 func BenchmarkCall(b *testing.B) {
 	answer := []byte(strings.Repeat("y", 200))
@@ -101,11 +100,11 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// rawCall is a connection with the frames of a request.
+// rawCall holds a connection and the encoded frames of a request.
 type rawCall struct {
 	conn    net.Conn
 	request []byte
-	body    int // where in it the frame of the body begins
+	body    int // the offset of the body's frame in it
 	stream  uint32
 	reader  *bufio.Reader
 }

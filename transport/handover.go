@@ -8,7 +8,7 @@ import (
 // handoverListener is a net.Listener for the connections that are handed over to net/http.
 // Close may be called more than once.
 type handoverListener struct {
-	conns chan net.Conn // unbuffered: a connection always has an owner who will close it
+	conns chan net.Conn // unbuffered: each connection has an owner that closes it
 	done  chan struct{}
 	once  sync.Once
 	addr  net.Addr

@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// from connects from one of the addresses of this machine.
+// from opens a connection from one of the loopback addresses.
 func from(t *testing.T, s *Server, address string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
@@ -29,7 +29,7 @@ func from(t *testing.T, s *Server, address string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// limited listens until the end of the test.
+// limited starts a server that ends with the test.
 func limited(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.Addr, cfg.Logger, cfg.Now = "127.0.0.1:0", quiet(), time.Now
@@ -54,10 +54,10 @@ func refusedFor(s *Server, why string) uint64 {
 // plain is a small request.
 const plain = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nok"
 
-// kinds are the ways to read requests: that of this package, and net/http's.
+// kinds maps the ways to serve requests to Config.NetHTTP.
 var kinds = map[string]bool{"own": false, "net/http": true}
 
-// One address gets no more than its part, and another one still gets in.
+// One address gets at most its share of the connections, and another address still gets one.
 func TestConnectionsOfAnAddress(t *testing.T) {
 	for name, netHTTP := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 				answerOf(t, reader)
 			}
 			further, reader := from(t, s, "127.0.0.1")
-			_, _ = io.WriteString(further, plain) // it may be closed already
+			_, _ = io.WriteString(further, plain) // it may already be closed
 			if _, err := http.ReadResponse(reader, nil); err == nil {
 				t.Errorf("connection %d of one address is served", limit+1)
 			}
@@ -86,7 +86,8 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	}
 }
 
-// Half requests of one address do not shut it out: the oldest of them gives way.
+// Connections of one address with incomplete requests do not exclude it: the oldest of them is
+// closed for a new one.
 func TestSilentConnectionsOfAnAddressGiveWay(t *testing.T) {
 	for name, netHTTP := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -109,8 +110,8 @@ func TestSilentConnectionsOfAnAddressGiveWay(t *testing.T) {
 	}
 }
 
-// Whoever connects and brings no request keeps nobody out, not even those who were there
-// and say nothing now.
+// Connections without a complete request do not exclude other clients, neither new ones nor those
+// with an idle connection.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	for name, netHTTP := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +137,7 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// What a client does not do in time ends its connection, and is counted.
+// A client that is too slow loses its connection, and this is counted.
 func TestLateClientsAreCounted(t *testing.T) {
 	for why, act := range map[string]func(net.Conn){
 		limits.RefusedSilent: func(c net.Conn) { _, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHo") },

@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// echo answers with what the request was, as far as its handler can see it.
+// echo answers with a description of the request as its handler sees it.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -70,8 +70,8 @@ func answerOf(t *testing.T, r *bufio.Reader) (*http.Response, string) {
 	return response, string(body)
 }
 
-// TestSameAsNetHTTP sends requests to a server of each kind; handlers and
-// clients must not be able to tell them apart.
+// TestSameAsNetHTTP sends the same requests to net/http and to this server. Neither handlers nor
+// clients may see a difference.
 func TestSameAsNetHTTP(t *testing.T) {
 	large := strings.Repeat("0123456789", 30_000)
 	for name, text := range map[string]string{
@@ -123,7 +123,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 				conn.Close()
 				shutdown(t, s)
 			}
-			// What is refused unread is closed, and the answer may be lost by that.
+			// A refused request is not read, so closing its connection may lose the answer.
 			if answers[0] != answers[1] && answers[0] != "" && answers[1] != "" {
 				t.Errorf("net/http answers\n%.500s\nhere it is\n%.500s", answers[0], answers[1])
 			}
@@ -131,7 +131,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 	}
 }
 
-// described is all that matters of an answer, empty if it was lost.
+// described returns a description of an answer, empty if it was lost.
 func described(t *testing.T, r *bufio.Reader) string {
 	t.Helper()
 	response, err := http.ReadResponse(r, nil)
@@ -156,8 +156,8 @@ func headerLines(n int) string {
 	return b.String()
 }
 
-// TestManyOnOneConnection sends requests in pieces, several at once, and of
-// both kinds over one connection.
+// TestManyOnOneConnection sends requests in pieces, pipelined, and served by http1 and net/http in
+// turn over one connection.
 func TestManyOnOneConnection(t *testing.T) {
 	s := listen(t, Config{Handler: echo})
 	conn, reader := dial(t, s)
@@ -195,7 +195,7 @@ func TestManyOnOneConnection(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestAnswers are the ways in which a handler may answer.
+// TestAnswers checks the ways in which a handler may answer.
 func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
@@ -234,8 +234,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestLeavingCancels: a client that leaves while its request waits ends the
-// request.
+// TestLeavingCancels checks that a waiting request is cancelled when its client closes the
+// connection.
 func TestLeavingCancels(t *testing.T) {
 	waits, over := make(chan struct{}), make(chan error, 1)
 	s := listen(t, Config{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -258,7 +258,8 @@ func TestLeavingCancels(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestRequestDuringSlowOne: what comes while a request is watched is kept.
+// TestRequestDuringSlowOne checks that a request that arrives while the one before it is served is
+// not lost.
 func TestRequestDuringSlowOne(t *testing.T) {
 	release := make(chan struct{})
 	s := listen(t, Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -281,8 +282,8 @@ func TestRequestDuringSlowOne(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestClosingAfterAnswers: without keep-alives every answer is the last one of
-// its connection, and idle connections end.
+// TestClosingAfterAnswers checks that without keep-alives each connection ends after its answer,
+// and idle connections end at once.
 func TestClosingAfterAnswers(t *testing.T) {
 	s := listen(t, Config{Handler: echo})
 	idle, idleReader := dial(t, s)
@@ -309,8 +310,7 @@ func TestClosingAfterAnswers(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestShutdownCloses: what is still under way when the time is up is closed, and
-// its context ends.
+// TestShutdownCloses checks that requests which outlast the context of Shutdown are cancelled.
 func TestShutdownCloses(t *testing.T) {
 	waits, over := make(chan struct{}), make(chan struct{})
 	s := listen(t, Config{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -33,8 +33,8 @@ func (b stalledBody) Read(p []byte) (int, error) {
 
 func (stalledBody) Close() error { return nil }
 
-// readAll answers with the body, or with 503 if there was no room for it or for
-// the answer.
+// readAll answers with the body of the request, or with 503 if the budget has no room for the
+// request or the answer.
 var readAll = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
@@ -57,8 +57,7 @@ func serve(t *testing.T, h http.Handler, body io.ReadCloser) *httptest.ResponseR
 	return w
 }
 
-// TestNetHTTPIsCounted: bodies of what net/http serves come from the budget, and
-// so do answers.
+// TestNetHTTPIsCounted checks that net/http's requests and answers use the budget, too.
 func TestNetHTTPIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(4 << 20)
@@ -90,7 +89,7 @@ func TestNetHTTPIsCounted(t *testing.T) {
 	})
 }
 
-// TestAnswerFindsNoRoom: the handler may write another answer instead.
+// TestAnswerFindsNoRoom checks that a handler whose answer found no room can write another one.
 func TestAnswerFindsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(4 << 20)
@@ -111,7 +110,7 @@ func TestAnswerFindsNoRoom(t *testing.T) {
 	})
 }
 
-// TestBodyTooLarge: the handler finds out.
+// TestBodyTooLarge checks the error that the handler gets.
 func TestBodyTooLarge(t *testing.T) {
 	b := budget.New(64 << 20)
 	h := counted(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

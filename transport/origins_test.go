@@ -67,7 +67,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestPreflight: a browser asks first whether a page may send what SDKs send.
+// TestPreflight sends the preflight request of a browser for the headers that SDKs use.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	for origin, want := range map[string]int{"https://app.example.org": http.StatusNoContent,

@@ -48,7 +48,7 @@ func shutdown(t *testing.T, s *Server) {
 	}
 }
 
-// client speaks one version of HTTP.
+// client returns a client of one version of HTTP.
 func client(t *testing.T, major int, secure *tls.Config) *http.Client {
 	t.Helper()
 	var protocols http.Protocols
@@ -97,8 +97,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestPlainRequests: plain requests are served by http1 with TLS, too; what is
-// handed over keeps its TLS.
+// TestPlainRequests checks that http1 serves plain requests over TLS, too, and that a connection
+// keeps its TLS when it is handed over.
 func TestPlainRequests(t *testing.T) {
 	shown, pool := certificate(t)
 	for _, secure := range []bool{false, true} {
@@ -302,7 +302,8 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
-// Also a panic closes it after the request was suspended, as nobody resumes that.
+// A panic after the request was suspended must close the connection, too, as nobody resumes the
+// request.
 func TestAbortClosesTheConnection(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"abort": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },

@@ -46,8 +46,8 @@ func (h *busyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const plainRequest = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}"
 
-// Of requests without a verified signature as many are in work as there are turns, over each
-// protocol, and a client with a key is served beside them.
+// At most as many unverified requests run at once as there are turns, in each protocol, and a
+// client with a key is served meanwhile.
 func TestUnverifiedRequestsTakeTurns(t *testing.T) {
 	for name, one := range map[string]string{
 		"plain": plainRequest, "other": "GET /?a=b HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/2": "",
@@ -84,7 +84,7 @@ func TestUnverifiedRequestsTakeTurns(t *testing.T) {
 			}
 			cancel()
 			floods.Wait()
-			// One is of the client with a key.
+			// One more is the request of the client with a key.
 			if turns := int64(max(1, runtime.GOMAXPROCS(0)/2)); h.most.Load() > turns+1 {
 				t.Errorf("%d requests were in work at once, there are %d turns", h.most.Load(), turns)
 			}
@@ -92,7 +92,7 @@ func TestUnverifiedRequestsTakeTurns(t *testing.T) {
 	}
 }
 
-// floodHTTP1 pipelines, and reads the answers.
+// floodHTTP1 pipelines requests and reads the answers.
 func floodHTTP1(ctx context.Context, t *testing.T, address, requests string) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -108,7 +108,7 @@ func floodHTTP1(ctx context.Context, t *testing.T, address, requests string) {
 	}
 }
 
-// floodHTTP2 sends requests at once over one connection.
+// floodHTTP2 sends concurrent requests over one connection.
 func floodHTTP2(ctx context.Context, t *testing.T, address string) {
 	c := client(t, 2, nil)
 	var all sync.WaitGroup
@@ -130,8 +130,8 @@ func floodHTTP2(ctx context.Context, t *testing.T, address string) {
 	all.Wait()
 }
 
-// What follows a chunked request that was refused is never read as a request, and a chunked body
-// ends the connection.
+// A request with a chunked body ends its connection. If it is refused, the bytes after it are not
+// read as another request.
 func TestChunkedRequestEndsConnection(t *testing.T) {
 	for name, request := range map[string]string{
 		"trailer": "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nPOST / HTTP/1.1\r\nHost: " +

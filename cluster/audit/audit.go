@@ -22,8 +22,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Policy spaces the comparisons of the replicas: the next comes after both, whichever
-// takes longer.
+// Policy says how often the replicas are compared: the next comparison is due when both the
+// interval and the entries have passed.
 type Policy struct {
 	Interval time.Duration // default 30s
 	Entries  uint64        // of the log; default 10,000
@@ -65,7 +65,7 @@ func (h hashes) report(nodeID string) queue.AuditReport {
 	return queue.AuditReport{NodeID: nodeID, State: h.state, Chain: h.chain}
 }
 
-// comparison is an Audit and the note of this node at the index that the Audit compares.
+// comparison is an applied Audit with the hashes that this node noted at the index it compares.
 type comparison struct {
 	audit queue.Audit
 	own   *hashes // nil if this node has no note for that index
@@ -123,8 +123,8 @@ func (a *Auditor) LastIndex() uint64 { return a.newest().index }
 // Split reports whether two replicas differ and no majority says which is right.
 func (a *Auditor) Split() bool { return a.split.Load() }
 
-// reportedMax bounds the audits for which reports are kept. A follower can be ahead of
-// this node by one audit; the sender of more is wrong.
+// reportedMax bounds the audits for which reports are kept. A follower can be ahead of this node by
+// one audit; a node that reports more is faulty.
 const reportedMax = 2 * notesMax
 
 // Collect keeps the report of another node.
@@ -190,7 +190,7 @@ func (a *Auditor) complete(members []consensus.Member) bool {
 	})
 }
 
-// takeComparisons returns those not yet evaluated.
+// takeComparisons returns the comparisons that are not yet evaluated.
 func (a *Auditor) takeComparisons() []comparison {
 	a.mu.Lock()
 	defer a.mu.Unlock()

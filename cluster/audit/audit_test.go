@@ -64,7 +64,7 @@ func TestAuditFinding(t *testing.T) {
 	})
 }
 
-// Hashes of another definition say nothing.
+// Reports with another version of the hash are not compared.
 func TestAuditsOfOtherVersions(t *testing.T) {
 	a := newTestAuditor(t)
 	a.Applied(snapshot.Position{Index: 7, StateHash: [16]byte{1}}, &queue.Audit{HashVersion: a.hashVersion})

@@ -32,14 +32,13 @@ type commitNotifier struct {
 	open      atomic.Int32                  // number of pipelines, 0 unless this node leads
 }
 
-// sentMessage is the last message to a follower, reduced to one without entries that begins at its
-// end.
+// sentMessage is the last message to a follower without its entries: PrevLogEntry is the last of
+// them.
 type sentMessage struct {
 	raft.AppendEntriesRequest
 	at time.Duration // when, monotonic
 }
 
-// sentAt returns the sentMessage of a message.
 func sentAt(args *raft.AppendEntriesRequest, at time.Duration) sentMessage {
 	m := sentMessage{*args, at}
 	m.Entries = nil
@@ -57,8 +56,8 @@ type commitSource interface {
 	Barrier(timeout time.Duration) raft.Future
 }
 
-// newCommitNotifier returns a notifier that waits delay for entries that carry the commit index.
-// Start it with watch and run.
+// newCommitNotifier returns a notifier that sends the commit index if no entries have carried it
+// within delay. Start it with watch and run.
 func newCommitNotifier(clock environment.Clock, delay time.Duration, log hclog.Logger) *commitNotifier {
 	return &commitNotifier{
 		clock: clock, delay: delay, log: log, moved: wakeup.NewSignal(), atOnce: wakeup.NewSignal(),

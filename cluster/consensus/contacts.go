@@ -24,7 +24,6 @@ type contact struct {
 	matched uint64        // entry index; 0: none confirmed in that term
 }
 
-// newContacts returns empty contacts.
 func newContacts(clock environment.Clock) *contacts {
 	return &contacts{clock: clock, nodes: map[string]contact{}}
 }

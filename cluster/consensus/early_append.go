@@ -53,8 +53,8 @@ func (w *writing) end() {
 	}
 }
 
-// now reports whether the log is being written. If so, ended is called at the end; a later call
-// replaces ended.
+// now reports whether the log is being written. If so, ended is called when the write ends, unless
+// a later call replaces it.
 func (w *writing) now(ended func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,12 +107,12 @@ func (p *notifyingPipeline) begun(entries []*raft.Log, now bool) {
 	if !now || !p.tryLock() {
 		select {
 		case p.offered <- entries:
-		default: // it is sending: the library will send these
+		default: // the sending goroutine is busy: the library will send these
 		}
 		return
 	}
-	// Another goroutine may have to wait for a processor that the disk write occupies, as far as
-	// the runtime can tell.
+	// This goroutine writes as much as it can without blocking. Another one might wait for a
+	// processor: the runtime does not know that the disk write leaves one idle.
 	if finish := p.sendFollowing(entries, false); finish != nil {
 		p.unfinished <- finish // keeps the lock; there is room
 		return

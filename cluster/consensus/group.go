@@ -87,13 +87,12 @@ func (g *Group) ConfirmLeadership(ctx context.Context, term uint64) error {
 	return err
 }
 
-// awaitEntry waits for the outcome of a log entry. Only these are refused during a leadership
-// transfer.
+// awaitEntry waits for the outcome of a log entry, and passes it to transferWatch. During a
+// leadership transfer the library refuses entries, but no other calls.
 func (g *Group) awaitEntry(ctx context.Context, future raft.Future) error {
 	return g.await(ctx, observedFuture{Future: future, observe: g.transfers.observe})
 }
 
-// observedFuture also passes its outcome to observe.
 type observedFuture struct {
 	raft.Future
 	observe func(error)

@@ -37,8 +37,8 @@ func (d *heldDisk) through(what string, write func() error) error {
 		d.arrived.Notify()
 		<-held
 	}
-	// The library panics if it cannot write the term, which may be of a message that came
-	// before the network went. The power goes right behind it then.
+	// Writes of term and vote succeed, because the library panics if they fail: a message from before
+	// the power cut may still cause one.
 	if d.lost() && !strings.HasPrefix(what, "write term or vote") {
 		return errPowerless
 	}

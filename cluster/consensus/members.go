@@ -105,8 +105,8 @@ const (
 	RemoveMember                         // of either kind
 )
 
-// ChangeMembers changes the configuration if the entry at index set it, and does nothing if it is
-// not the newest any more. Index 0 stands for the newest.
+// ChangeMembers changes the configuration that the entry at index has set. If there is a newer
+// configuration, it changes nothing. Index 0 stands for the newest.
 func (g *Group) ChangeMembers(ctx context.Context, index uint64, change MemberChange, nodeID string) error {
 	id, address := raft.ServerID(nodeID), raft.ServerAddress(nodeID)
 	var future raft.IndexFuture

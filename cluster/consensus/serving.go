@@ -73,7 +73,6 @@ type asker struct {
 	pending   any                   // the next message, already read; nil: none
 }
 
-// next returns the next message.
 func (a *asker) next() (request any, err error) {
 	if request, a.pending = a.pending, nil; request != nil {
 		return request, nil

@@ -96,10 +96,10 @@ const (
 	deadState   = 2 // the state in memory, which is larger than a snapshot, may be at most twice that log
 )
 
-// deadLog records the lost bytes at the last snapshot. Used by one goroutine.
+// deadLog holds the counts of DropDeadLog at the last snapshot. Used by one goroutine.
 type deadLog struct {
 	snapshot int64 // LogStore.Snapshotted
-	lost     int64
+	lost     int64 // bytes by which the state shrank, and bytes of deleted bodies
 }
 
 // DropDeadLog requests a snapshot if most of the log since the last one concerns deleted or purged
@@ -123,8 +123,8 @@ func mostlyDead(log, usual, state, lost int64, free uint64) bool {
 	return log >= usual/deadLogPart && lost >= log/deadPart && state <= deadState*log && uint64(state) < free/reclaimRoom
 }
 
-// inlinedDue is the bytes of log that make a snapshot due while the newest one has inlined bodies:
-// it takes as much space as all segments, and restoring it rewrites them.
+// inlinedDue is the number of bytes of log that make a snapshot due while the newest one has
+// inlined bodies: that one takes as much space as all segments, and restoring it rewrites them.
 const inlinedDue = 64 << 10
 
 // dropInlined removes a snapshot with inlined bodies once a newer one exists.

@@ -64,8 +64,8 @@ type Gossip struct {
 	changed  wakeup.Broadcast // of members
 }
 
-// Nodes find each other by a full exchange at their start, and full exchanges repeat often. Single
-// updates may take longer: each interval wakes the processor of every idle node.
+// Nodes exchange all descriptions at their start, and often again. Single updates spread more
+// slowly, because each interval wakes the processor of every idle node.
 const (
 	gossipInterval      = 500 * time.Millisecond
 	gossipPushPull      = 10 * time.Second

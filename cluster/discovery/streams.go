@@ -139,7 +139,7 @@ type boundedStream struct {
 	end  func()
 }
 
-var errStreamTooLong = errors.New("longer than an exchange between nodes")
+var errStreamTooLong = errors.New("more bytes than nodes exchange")
 
 // Read implements net.Conn, for one goroutine.
 func (s *boundedStream) Read(content []byte) (int, error) {

@@ -95,7 +95,7 @@ func (t *transport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error)
 	if address := net.ParseIP(host); err == nil && address != nil {
 		return address, bound, nil
 	}
-	return nil, 0, fmt.Errorf("%s:%s is not an address to be reached by", host, service)
+	return nil, 0, fmt.Errorf("%s:%s is not an address that other nodes can reach", host, service)
 }
 
 // WriteTo sends a packet and returns the time of sending.

@@ -39,7 +39,7 @@ func (d *FailureDetector) call(ctx context.Context, nodeID string) error {
 }
 
 // takeOver asks a leader that answers no calls to hand over to this node, if a majority of the
-// voters misses it too.
+// voters finds the leader missing, too.
 func (d *FailureDetector) takeOver(ctx context.Context, leader Leadership) {
 	voters := d.consensus.Voters()
 	agreeing := 1 // this node

@@ -13,8 +13,8 @@
 // The leader is missing if its port refuses connections, if it answers that it does not lead, or if
 // it is silent and does not answer. It is also missing if its heartbeats arrive but it answers no
 // question for the whole timeout. The follower then asks the other voters, so that one broken link
-// does not unseat a working leader. It campaigns only if a majority misses the same leader in the
-// same term and none of them has a longer log.
+// does not unseat a working leader. It campaigns only if a majority finds the same
+// leader missing in the same term, and none of them has a longer log.
 //
 // A leader that answers questions but no calls is asked to hand over. In all other cases the
 // library's timeout decides.

@@ -234,8 +234,8 @@ func (d *FailureDetector) probeLeader(ctx context.Context, leader Leadership) le
 	return leaderUnclear
 }
 
-// shouldCampaign asks the voters other than the leader. It reports whether a majority misses the
-// leader and this node is the one to campaign.
+// shouldCampaign asks the voters other than the leader. It reports whether a majority finds the
+// leader missing, and this node is the one to campaign.
 func (d *FailureDetector) shouldCampaign(ctx context.Context, q question) bool {
 	own := d.lastEntry()
 	voters := d.consensus.Voters()

@@ -30,8 +30,8 @@ func TestLivingLeaderIsNotReplaced(t *testing.T) {
 	}
 }
 
-// The voter with the longest log campaigns, once a majority misses the same leader in the same
-// term.
+// The voter with the longest log campaigns once a majority finds the leader of the same term
+// missing.
 func TestMissingLeaderIsReplaced(t *testing.T) {
 	const gone = "gone-4"
 	voters := []string{"a-1", "b-2", gone}

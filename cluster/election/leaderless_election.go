@@ -18,7 +18,7 @@ type leaderless struct {
 	since, campaign time.Duration // campaign: time of this node's last campaign, 0: none
 }
 
-// isolatedAfter is the period without a leader, in silences, after which a voter considers itself
+// isolatedAfter times Silence is the period without a leader after which a voter considers itself
 // isolated. It exceeds an election.
 const isolatedAfter = 3
 

@@ -21,8 +21,8 @@ const (
 	questionsMax = 64
 )
 
-// question asks a voter whether it misses the leader, or the leader whether it leads. The zero
-// question asks whether the node answers.
+// question asks a voter whether it finds the leader missing, or the leader whether it leads. The
+// zero question asks whether the node answers.
 type question struct {
 	Leader string `json:"leader"`
 	Term   uint64 `json:"term"`
@@ -83,8 +83,8 @@ func (d *FailureDetector) askVoters(ctx context.Context, q question, budget time
 }
 
 // Serve answers the other nodes until the listener closes or ctx ends, all concurrently, because
-// nodes that miss the leader ask each other. It closes connections above questionsMax. You may call
-// it before Start.
+// nodes ask each other when the leader is missing. It closes connections above questionsMax. You
+// may call it before Start.
 func (d *FailureDetector) Serve(ctx context.Context, listener net.Listener) {
 	peernet.Answering[question, answer]{
 		AtOnce: questionsMax, CloseExcess: true, Arrival: voterBudget, Within: agreementBudget,

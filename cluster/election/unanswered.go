@@ -34,7 +34,6 @@ type unanswered struct {
 	luck   bool // the last question was answered
 }
 
-// answered records an answer.
 func (u *unanswered) answered() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Clock is a node's source of time. Everything that reaches a command or a deadline reads it, so
-// tests and fault runs can shift it.
+// Clock is a node's source of time. All times in commands and deadlines come from it, so tests and
+// fault runs can shift them.
 type Clock interface {
 	// Wall returns the wall clock time, which may jump.
 	Wall() time.Time

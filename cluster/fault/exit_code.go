@@ -10,7 +10,7 @@ const (
 	ExitDiskHang      ExitCode = 81 // a write did not finish within its deadline
 	ExitChecksum      ExitCode = 82 // a log entry, snapshot or stored value is damaged
 	ExitStateMismatch ExitCode = 83 // this replica differs from the others
-	ExitLostData      ExitCode = 84 // the data directory lost what it must have
+	ExitLostData      ExitCode = 84 // a necessary part of the data directory is missing
 	ExitUnknownFormat ExitCode = 85 // an entry or snapshot this version cannot read
 	ExitStuckTransfer ExitCode = 86 // a leadership transfer never ended
 	ExitRemoved       ExitCode = 87 // this node was removed from the cluster

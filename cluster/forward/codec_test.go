@@ -90,7 +90,7 @@ func TestFrameCodec(t *testing.T) {
 	})
 }
 
-// FuzzFrameCodec compares the reading of arbitrary bytes with the library.
+// FuzzFrameCodec checks that the codec reads arbitrary bytes as the protobuf library does.
 func FuzzFrameCodec(f *testing.F) {
 	request, err := proto.Marshal(&peerpb.RequestFrame{GroupId: 1, LeaderId: "n1",
 		Requests: []*peerpb.Request{{Id: 1, Command: []byte("c"), WaitMillis: -1}}})

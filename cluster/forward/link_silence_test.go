@@ -19,7 +19,7 @@ func TestSilentNode(t *testing.T) {
 		name    string
 		kind    Kind
 		answers bool // another call, in time
-		silent  int  // after two checks
+		silent  int  // number of reports after two checks
 	}{
 		{"a send", Submit, false, 2},
 		{"a send, and another is answered", Submit, true, 0},

@@ -6,7 +6,7 @@ package health
 type Check struct {
 	Name  string
 	Short string // for help
-	// Unit follows values other than one, One follows exactly one.
+	// Unit is written after a value, One after the value 1.
 	Unit, One string
 	// Plain: the value is a rank, and the text of a finding needs no value.
 	Plain bool
@@ -91,14 +91,14 @@ var checks = []Check{
 	{
 		Name: Sends, Short: "Whether sends are refused", Unit: "(0 none, 1 if this node led, 2 refused now)", Plain: true, EachNode: true,
 		Warn: 0, Crit: 1,
-		None: "no member tells whether it refuses sends",
+		None: "no member reports whether it refuses sends",
 		Advice: "let consumers catch up, purge messages that you do not need, or give the node more space or memory. " +
 			"Receives and deletes still work",
 	},
 	{
 		Name: Disk, Short: "Free space of the data directories", Unit: "% free", One: "% free", EachNode: true, Below: true, Warn: 20,
 		Crit:   10,
-		None:   "no node tells the size of its disk",
+		None:   "no node reports the size of its disk",
 		Advice: "free space or enlarge the disk; below disk-free-refuse sends are refused, below disk-free-resign the node stops leading",
 	},
 	{
@@ -110,7 +110,7 @@ var checks = []Check{
 	{
 		Name: Replicas, Short: "Whether replicas differ, or bodies of messages are damaged",
 		Unit: "(0 sound, 1 repaired, 2 differs or damaged)", Plain: true, EachNode: true, Warn: 0, Crit: 1,
-		None: "no member tells about its replica",
+		None: "no member reports the state of its replica",
 		Advice: "keep the data directories and make a backup from each node. " +
 			"The logs name the index and hashes of differing replicas, or the file of a damaged body. Check the disk's error counters",
 	},
@@ -174,7 +174,7 @@ var checks = []Check{
 		Name: InFlight, Short: "Messages in flight, of how many a queue may have", Unit: "% used", One: "% used", Warn: 80, Crit: 99.9,
 		None: "no queue has messages in flight",
 		Advice: "delete messages that are done, and lower the visibility timeout so that lost ones return sooner; " +
-			"at the limit a queue hands out nothing",
+			"at the limit a queue delivers nothing more",
 	},
 	{
 		Name: Dedup, Short: "Deduplication ids remembered, of MaxDeduplicationEntries", Unit: "% used", One: "% used", Warn: 80, Crit: 99.9,

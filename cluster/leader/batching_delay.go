@@ -17,7 +17,7 @@ import (
 // The zero value delays nothing. The caller holds the mutex of the group committer.
 type batchingDelay struct {
 	commands int           // to wait for; 0: no delay
-	until    time.Duration // monotonic: the delay ends
+	until    time.Duration // end of the delay, on the monotonic clock
 	timer    *time.Timer   // notifies the group committer at until; nil before its first use
 }
 

@@ -28,7 +28,7 @@ type Counters struct {
 func NewCounters(queues int) *Counters {
 	return &Counters{
 		Queues: NewQueueCounters(queues),
-		// From the delivery to a waiting receive to the longest retention.
+		// The buckets reach from a delivery to a waiting receive up to days in a queue.
 		Sojourn:       histogram.New(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 6*3600, 24*3600, 7*24*3600),
 		BatchCommands: histogram.New(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
 		BatchBytes:    histogram.New(1<<8, 1<<10, 1<<12, 1<<14, 1<<16, 1<<18, 1<<20),

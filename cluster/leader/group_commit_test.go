@@ -432,7 +432,7 @@ func TestGroupCommitterContinuesAfterAHold(t *testing.T) {
 		}
 		held <- release
 	}()
-	for len(c.slots) < entriesInFlight { // the hold has the free slot
+	for len(c.slots) < entriesInFlight { // until hold has taken the free slot
 		runtime.Gosched()
 	}
 	close(log.hold)

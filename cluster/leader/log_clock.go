@@ -31,7 +31,6 @@ func (c *logClock) takeOver(state queue.Timestamp) (lead time.Duration) {
 	return replicated - wall
 }
 
-// now returns the log time.
 func (c *logClock) now() queue.Timestamp {
 	wall := wallSince1970(c.clock)
 	mono := c.clock.Monotonic()

@@ -139,7 +139,7 @@ func (r *outboxRunner) fill(ctx context.Context, work *sync.WaitGroup, subscript
 		r.lanes[subscription] = l
 	}
 	var begin []queue.WebDelivery
-	left := false // other than those in flight
+	left := false // whether there are deliveries that are not in flight
 	now := r.term.logTime.now()
 	r.term.options.Replica.Read(func(v queue.View) {
 		v.ScanDeliveries(subscription, func(number uint64, at queue.Timestamp, request func() queue.WebDelivery) bool {

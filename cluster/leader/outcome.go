@@ -47,7 +47,8 @@ type Outcome struct {
 }
 
 // ReceivedNothing reports whether o answers a receive without a message, or the acceptance of the
-// next session without a session. The answer of a replay counts even if its messages are gone.
+// next session without a session. It is false for the answer to a repeated receive, even if the
+// messages are gone.
 func (o Outcome) ReceivedNothing() bool {
 	if o.Verdict != Answered || o.Response.Err != nil {
 		return false

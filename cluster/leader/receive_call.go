@@ -15,7 +15,7 @@ import (
 type ReceiveCall struct {
 	*Term
 	ReceiveRequest
-	final bool // the next empty answer is the answer
+	final bool // the wait is over: an empty answer ends the call
 	wakes int  // wake-ups without a message
 
 	ctx      context.Context

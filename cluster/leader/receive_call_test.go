@@ -15,7 +15,6 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// receive executes a receive.
 func (s *solo) receive(ctx context.Context, request ReceiveRequest) Outcome {
 	answer := make(chan Outcome, 1)
 	var completed atomic.Bool

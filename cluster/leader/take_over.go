@@ -101,7 +101,7 @@ func (t *Term) awaitClocks(ctx context.Context, state queue.Timestamp) error {
 }
 
 // missingIdentity returns the commands that the first leader of a cluster must write first. The
-// format version allows the rest.
+// format version precedes the others, because it permits them.
 func (t *Term) missingIdentity() ([]queue.Command, error) {
 	key := make([]byte, 16)
 	if _, err := io.ReadFull(t.options.Entropy, key); err != nil {

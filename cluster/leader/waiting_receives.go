@@ -97,8 +97,8 @@ func (r *waitingReceives) release(w *waitingReceive) {
 	r.forgetUnused(w.place, q)
 }
 
-// available wakes the receive that waited longest at a place, unless one has its turn: that one
-// looks again at its end.
+// available wakes the receive that waited longest at a place, unless another one has its turn. That
+// one calls available at the end of its turn.
 func (r *waitingReceives) available(place codec.WaitingPlace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// unanswered returns the value of health.Members for a silent member. The cluster can do
-// without a learner.
+// unanswered returns the value of health.Members for a silent member: 1 (a warning) for a learner, 2
+// (critical) for a voter.
 func unanswered(m *MemberStatus) float64 {
 	if m.Role == RoleLearner {
 		return 1
@@ -129,8 +129,8 @@ func votersWarning(voters int) []string {
 	case voters == 2:
 		return []string{"2 voters survive no failure, and both must run: add a third"}
 	case voters > 0 && voters%2 == 0:
-		return []string{fmt.Sprintf("%d voters survive no more failures than %d, and each write waits for one node more: add one or "+
-			"remove one", voters, voters-1)}
+		return []string{fmt.Sprintf("%d voters survive as many failures as %d, but each write waits for one more node: add or "+
+			"remove a node", voters, voters-1)}
 	}
 	return []string{}
 }
@@ -146,7 +146,7 @@ func (c *Coordinator) WaitsFor() string {
 	return cmp.Or(c.node.Bootstrap.Missing(), "looking for the other nodes")
 }
 
-// awaited names the initial members that are here, and the addresses to find the others at.
+// awaited names the initial members that are here, and the addresses at which to find the others.
 func awaited(nodeIDs, join []string, expect int) string {
 	names, verb := make([]string, len(nodeIDs)), "are"
 	for i, id := range nodeIDs {

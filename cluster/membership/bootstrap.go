@@ -20,7 +20,7 @@ import (
 type BootstrapOptions struct {
 	Dir      *storage.Dir
 	Expect   int             // number of initial members; 0: bootstrap no cluster
-	Join     []string        // addresses to find the others at, for messages
+	Join     []string        // addresses at which to find the others, for messages
 	HasState func() bool     // the node has a log
 	Gained   <-chan struct{} // closed when HasState becomes true
 	Guard    *storage.DiskGuard

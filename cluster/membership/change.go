@@ -142,8 +142,8 @@ func (c *Coordinator) retryUnsafe(ctx context.Context, check func() error) error
 	}
 }
 
-// add makes a node that belongs to no cluster a learner. It invites the node first, which
-// records the cluster that it joins.
+// add adds a node that belongs to no cluster as a learner. It first invites the node, which records
+// the cluster that it joins.
 func (c *Coordinator) add(ctx context.Context, r Request) error {
 	list, err := c.changeView(ctx, r)
 	if err != nil {

@@ -50,7 +50,7 @@ func (p Policy) WithDefaults() Policy {
 type Settings struct {
 	NodeID, NodeName string
 	Version          string // of the program
-	AdminURL         string // without a host: that of the peer port
+	AdminURL         string // of the admin port; if it has no host, other nodes use that of the peer port
 	GossipKey        []byte // may be empty
 	BootstrapExpect  int    // number of initial members; 0: this node bootstraps no cluster
 	FormatMax        uint32 // highest format version that this node reads

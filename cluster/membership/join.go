@@ -48,7 +48,7 @@ func (b *Bootstrap) join(record storage.Membership) error {
 	case own.ClusterID == record.ClusterID && !own.Joined:
 		return errors.New("this node is one of the initial members of that cluster")
 	case own.ClusterID != "" && own.ClusterID != record.ClusterID:
-		return fmt.Errorf("this node belongs to cluster %s or has pledged to", own.ClusterID)
+		return fmt.Errorf("this node belongs to cluster %s, or has pledged to belong to it", own.ClusterID)
 	case own.ClusterID == "" && b.HasState():
 		return errors.New("this node has data of its own")
 	case record.ClusterID == "" || !record.Joined:

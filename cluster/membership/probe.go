@@ -13,9 +13,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// The health of the cluster is as of the request. The last answer to a heartbeat is too old
-// for that: a node that died since would still count. So the node that serves the request
-// probes all others at the same time.
+// A list of members shows their health at the time of the request. The last answers to heartbeats
+// are too old for that: a node that died since would still count as healthy. So the node that
+// serves the request probes all others at the same time.
 
 // probeBudget bounds a probe. It is long for a network and short for a person, and a leader
 // sends several heartbeats to each member within it.

@@ -12,9 +12,9 @@ import (
 // costs next to nothing.
 const promotionInterval = time.Second
 
-// promoteLearners makes learners that keep up voters while there are fewer voters than
-// wanted. ctx ends with the leader's term. A voter that is down counts: only an operator can
-// decide that it will not come back.
+// promoteLearners gives a vote to learners that keep up, while there are fewer voters than wanted.
+// ctx ends with the leader's term. A voter that is down counts: only an operator can decide that it
+// will not come back.
 func (c *Coordinator) promoteLearners(ctx context.Context) {
 	keepsUp := map[string]time.Duration{} // since when, on the monotonic clock
 	tick := time.NewTicker(promotionInterval)

@@ -142,8 +142,8 @@ func (c *Coordinator) changeAtLeader(ctx context.Context, r Request) (Answer, er
 	}
 }
 
-// pause waits before the next attempt, until leadership changes at the longest. It reports
-// whether to make another attempt.
+// pause waits before the next attempt. A change of leadership ends the pause. again reports whether
+// to make another attempt.
 func (c *Coordinator) pause(ctx context.Context, leadership, term <-chan struct{}) (again bool) {
 	timer := time.NewTimer(retryPause)
 	defer timer.Stop()

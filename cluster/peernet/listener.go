@@ -161,7 +161,7 @@ func (p *Network) objection(conn *peerConn, h hello, formats FormatRange) error 
 	case !unbound && own == "":
 		return unauthenticated{fmt.Errorf("node %s belongs to no cluster yet", p.options.NodeID)}
 	case !unbound && h.cluster != own && p.options.WentOn != nil && p.options.WentOn(h.cluster):
-		return fmt.Errorf("%w: cluster %s was recovered and goes on as cluster %s", ErrEnded, h.cluster, own)
+		return fmt.Errorf("%w: cluster %s was recovered and is now cluster %s", ErrEnded, h.cluster, own)
 	case !unbound && h.cluster != own:
 		return unauthenticated{fmt.Errorf("node %s belongs to cluster %s, not to %s", p.options.NodeID, own, h.cluster)}
 	}

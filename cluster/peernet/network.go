@@ -20,7 +20,8 @@ type Options struct {
 	ClusterID func() string // empty while this node belongs to no cluster
 	Formats   func() FormatRange
 	Outdated  func(error) // called if this program is too old for its cluster
-	// WentOn reports whether this node's cluster is the recovered form of another; nil: of none.
+	// WentOn reports whether this node's cluster continues the given cluster after a recovery; nil:
+	// it continues none.
 	WentOn  func(clusterID string) bool
 	Ended   func(error)         // called if this node's cluster has ended
 	Bind    string              // host:port
@@ -166,7 +167,8 @@ func (p *Network) Serve() {
 // Open accepts connections of every kind.
 func (p *Network) Open() { p.opened.Store(true) }
 
-// BoundAddr returns the address of the listener as host:port, with the port that replaces port 0.
+// BoundAddr returns the address of the listener as host:port. If Options.Bind has port 0, this is
+// the port that the system chose.
 func (p *Network) BoundAddr() string { return p.socket.Addr().String() }
 
 // Dial connects to a node's group for one purpose and makes the handshake, within Timeout. The

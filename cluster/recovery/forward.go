@@ -65,7 +65,7 @@ func withOptions(backup io.Reader, options RestoreOptions) (io.Reader, error) {
 // cutOptions reads the options and returns the backup behind them.
 func cutOptions(backup io.Reader) (_ io.Reader, options RestoreOptions, err error) {
 	buffered := bufio.NewReaderSize(backup, restoreOptionsMax)
-	start, _ := buffered.Peek(len(restoreOptionsMark)) // a shorter one is no backup, either
+	start, _ := buffered.Peek(len(restoreOptionsMark)) // an error means that the backup is shorter
 	if string(start) != restoreOptionsMark {
 		return buffered, options, nil
 	}

@@ -81,7 +81,7 @@ func (s *Service) restoreHere(ctx context.Context, backup io.Reader, options Res
 		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 	}
 	defer unlock()
-	done := make(chan error, 1) // room for the one outcome: this call may have ended by then
+	done := make(chan error, 1) // buffered, because this call may have returned
 	work := func() { done <- s.replaceState(s.Life, in, &restored) }
 	switch err := t.RunExclusively(ctx, work); {
 	case errors.Is(err, fault.ErrNotLeader):

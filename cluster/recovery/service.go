@@ -67,7 +67,7 @@ var (
 		"Restore it with --secrets-key and the file secrets.key of any node that was a member when it was made, " +
 		"or with --without-access-keys")
 	// ErrMembersAway: the cluster is not complete.
-	ErrMembersAway = errors.New("all members must be there for a restore")
+	ErrMembersAway = errors.New("a restore needs all members")
 )
 
 // Restored describes a finished restore. Its JSON form is a contract with other programs.

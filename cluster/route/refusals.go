@@ -6,8 +6,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// UpgradeNeededError is the reason why a command was not written that not all nodes could
-// read. It is an ErrUnavailable.
+// UpgradeNeededError refuses a command that some node could not read. Nothing was written. It is an
+// ErrUnavailable.
 type UpgradeNeededError struct{ Reason string }
 
 // Error returns the reason, and its consequence for the command.
@@ -35,7 +35,7 @@ type PressureError struct{ Reason string }
 
 // Error returns the reason, with advice.
 func (e *PressureError) Error() string {
-	return "sends are refused at the moment: " + e.Reason + "; receives and deletes go on, nothing was written, retry later"
+	return "sends are refused at the moment: " + e.Reason + "; receives and deletes continue, nothing was written, retry later"
 }
 
 // Unwrap makes it an ErrOverloaded.

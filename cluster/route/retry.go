@@ -44,10 +44,9 @@ func (rt *Router) provesNothing(r *request, o leader.Outcome) bool {
 	return false
 }
 
-// resendSafe reports whether the queue or the topic would recognise every message of a send or a
-// publish that may already be in it. A read barrier proves the current rules. The check avoids
-// repetitions that would likely be refused. The clock of a new leader, a purge or a change may still
-// come first, so repeat guards against these.
+// resendSafe reports whether a send or a publish can be repeated: by the rules after a read barrier,
+// the queue or topic still remembers the ids of all its messages. A purge, a change of the rules or
+// the clock of a new leader may still come first; then the repeated command is refused, see repeat.
 func (rt *Router) resendSafe(ctx context.Context, r *request, resend *codec.Resending) bool {
 	if _, err := rt.ReadBarrier(ctx); err != nil {
 		return false

@@ -40,7 +40,7 @@ type request struct {
 	// over is closed when timeout has passed; nil: the context of the call ends then.
 	over    <-chan struct{}
 	started time.Duration   // on the monotonic clock
-	since   queue.Timestamp // log time, at the latest, of the first attempt
+	since   queue.Timestamp // log time of the first attempt, or later
 	own     *ownRequest     // nil: its outcome cannot be found out
 	term    uint64          // of the leader of the last attempt
 	remote  bool            // that leader is another node
@@ -177,7 +177,7 @@ func (rt *Router) route(ctx context.Context, r *request) (leader.Outcome, error)
 func (rt *Router) decide(ctx context.Context, r *request, way *routing, o leader.Outcome) (_ leader.Outcome, ended bool, err error) {
 	if o.Verdict == leader.Unknown {
 		if found, certain := rt.findOutcome(ctx, r); certain {
-			o, way.unknown = found, false // of all attempts so far
+			o, way.unknown = found, false // the outcome found is that of all attempts so far
 		}
 	}
 	switch o.Verdict {
@@ -286,7 +286,7 @@ func (rt *Router) forwarded(r *request) forward.Request {
 	return f
 }
 
-// pause waits before the next attempt, until leadership changes (moved) at the longest. It reports
+// pause waits before the next attempt. A change of leadership (moved) ends the pause. again reports
 // whether to make another attempt.
 func (rt *Router) pause(ctx context.Context, changed leaderChange, pause time.Duration) (moved, again bool) {
 	timer := time.NewTimer(pause)
@@ -310,7 +310,7 @@ func resultOf(ctx context.Context, err error) callResult {
 	if err == nil {
 		return resultOK
 	}
-	var refusal *queue.Error // on the heap
+	var refusal *queue.Error // allocates, so only after an error
 	switch {
 	case errors.As(err, &refusal):
 		return resultRefused

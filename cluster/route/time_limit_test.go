@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A call has all of its time and little more, whenever it begins, and those that begin
-// at about the same time share their end.
+// A call has its whole timeout and at most a little more, whenever it begins. Calls that begin at
+// about the same time end together.
 func TestTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout, part = 32 * time.Second, time.Second
@@ -36,6 +36,6 @@ func TestTimeLimit(t *testing.T) {
 			t.Error("a call was over when it began, after a time without calls")
 		default:
 		}
-		time.Sleep(timeout + part) // what was begun last
+		time.Sleep(timeout + part) // until the last call has ended
 	})
 }

@@ -47,7 +47,6 @@ func (w *walk) page(v queue.View) (bodies []located, more bool) {
 	return bodies, true
 }
 
-// bodyOf returns the body of a message.
 func bodyOf(v queue.View, name string, sequence queue.SequenceNumber) (body queue.Body, found bool) {
 	messages, refusal := v.Peek(name, sequence, "", 1)
 	if refusal != nil || len(messages) == 0 || messages[0].Sequence != sequence {

@@ -31,7 +31,6 @@ type Key struct {
 	aead cipher.AEAD
 }
 
-// drawKey draws a sealing key.
 func drawKey(random io.Reader) (*Key, error) {
 	raw := make([]byte, keyBytes)
 	if _, err := io.ReadFull(random, raw); err != nil {

@@ -132,7 +132,6 @@ func (p *boltPage) part(at, size int64) ([]byte, error) {
 	return part, p.readAt(part, at)
 }
 
-// key returns the key of an element.
 func (p *boltPage) key(i int) ([]byte, error) {
 	element, at := p.element(i)
 	position, size := 4, 8

@@ -65,7 +65,6 @@ func (d *Dir) Group(group uint32) (*GroupDir, error) {
 	return g, os.MkdirAll(g.path, 0o700)
 }
 
-// file returns the path of a file of the group.
 func (g *GroupDir) file(name string) string { return filepath.Join(g.path, name) }
 
 // BodiesPath returns the directory of the body segments. It need not exist.

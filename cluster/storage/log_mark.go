@@ -20,10 +20,9 @@ import (
 type logMark struct {
 	file  *os.File
 	index uint64 // when opened
-	// knownCommitted is an entry that was committed, with all before it, when the mark was last written
-	// before it was opened; 0: none.
+	// knownCommitted is the committed index that the file had when it was opened; 0: none.
 	knownCommitted uint64
-	// committed returns the entry that is committed now; nil: knownCommitted is used.
+	// committed returns the index to write into the mark; nil: knownCommitted.
 	committed func() uint64
 }
 

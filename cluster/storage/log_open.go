@@ -174,7 +174,7 @@ func (s *LogStore) Verify(snapshot uint64, marked bool, visit func(*raft.Log) er
 			return 0, err
 		}
 		if entry.Term < term {
-			return 0, s.damaged(fmt.Errorf("the term falls at entry %d: %w", index, ErrDamaged))
+			return 0, s.damaged(fmt.Errorf("the term decreases at entry %d: %w", index, ErrDamaged))
 		}
 		term = entry.Term
 		s.sizes.add(index, EntryBytes(&entry))

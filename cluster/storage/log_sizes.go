@@ -22,7 +22,7 @@ type sizePoint struct {
 	total int64
 }
 
-// pointsPerTrail bounds the excess of kept log to one part in 16.
+// pointsPerTrail: at most 1/16 more log is kept than asked for.
 const pointsPerTrail = 16
 
 func newLogSizes(trailingBytes int64) *logSizes {

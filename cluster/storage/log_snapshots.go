@@ -18,8 +18,8 @@ type snapshotDue struct {
 	total     atomic.Int64
 }
 
-// mark is a position of a growing count at which its bytes began to make a snapshot due. It stores
-// absolute values, because a restore may set them while a snapshot is being written.
+// mark records the value of a growing counter at the last snapshot. The bytes since then make the next
+// one due. Absolute values, because a restore may set them while a snapshot is being written.
 type mark struct {
 	taken     atomic.Int64 // at the last snapshot
 	postponed atomic.Int64 // earliest position for the retry of a failed one

@@ -214,19 +214,17 @@ func (s *LogStore) Kind(index uint64) (raft.LogType, error) {
 	return entry.Type, err
 }
 
-// Appended returns the bytes appended since the store was opened, including those that it then
-// held.
+// Appended returns the bytes appended since the store was opened, plus those in the log at that time.
 func (s *LogStore) Appended() int64 { return s.sizes.appended() }
 
 // Trailing returns the number of entries, counted back from last, that hold about bytes.
 func (s *LogStore) Trailing(last uint64, bytes int64) uint64 { return s.sizes.trailing(last, bytes) }
 
-// EndedAt returns an entry that was in the log when it was last written before it was opened. A log
-// that ends earlier was damaged or cut off.
+// EndedAt returns the index of an entry that an earlier process has written. A log that ends before
+// it was damaged or cut off.
 func (s *LogStore) EndedAt() uint64 { return s.mark.index }
 
-// KnownCommitted returns an entry that was known to be committed, with all before it, when the log
-// was last written before it was opened; 0: none.
+// KnownCommitted returns the committed index that an earlier process has recorded; 0: none.
 func (s *LogStore) KnownCommitted() uint64 { return s.mark.knownCommitted }
 
 // NoteCommitted makes the store record the result of committed with each append. Call it before the

@@ -136,7 +136,7 @@ func readTail(path string) (walTail, error) {
 			before, newest = newest, walCommit{at + walFrameHead, entries, value == written}
 			sum.Reset()
 		default:
-			length = -1 // zeros, or the remainder of a batch
+			length = -1 // the end: zeros, or the remainder of a batch
 		}
 		if length < 0 {
 			break

@@ -66,8 +66,8 @@ func Encrypted(w io.Writer, keys *encryption.Keyring) (io.WriteCloser, error) {
 	return keys.NewWriter(w, snapshotPurpose)
 }
 
-// Decrypted returns a reader for a snapshot without its head, or for a backup. Either may be
-// encrypted.
+// Decrypted returns a reader of the clear content of a snapshot after its head, or of a backup, and
+// whether it is encrypted.
 func Decrypted(stream io.Reader, keys *encryption.Keyring) (_ *bufio.Reader, encrypted bool, err error) {
 	buffered := bufio.NewReaderSize(stream, decryptedBuffer)
 	head, err := buffered.Peek(encryption.StreamHeadBytes)

@@ -51,7 +51,6 @@ func writeTestSnapshot(t *testing.T, s *SnapshotStore, index uint64, content []b
 	return sink.ID()
 }
 
-// ended reports whether the node ended.
 func ended(record *clustertest.FatalRecord) bool {
 	codes, _ := record.All()
 	return len(codes) > 0

@@ -9,14 +9,14 @@ import (
 	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
-// An attributePage is a generated page of the reference: the attributes of queues, topics
-// or subscriptions.
+// An attributePage is a generated page of the reference, about the attributes of queues, topics, or
+// subscriptions.
 type attributePage struct {
 	file, title, intro string
 	kind               string // of the objects, FIFO or all
 	service            string
 	rows               []attributes.Described
-	does               map[string]string // for rows that do not say it
+	does               map[string]string // for rows without an explanation of their own
 	examples           map[string]string // values, for rows without a number, a word or a flag
 }
 
@@ -91,7 +91,6 @@ var attributePages = []attributePage{
 	},
 }
 
-// text returns the page.
 func (p *attributePage) text(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder

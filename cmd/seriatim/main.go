@@ -45,9 +45,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(stderr, "seriatim: "+err.Error()) //nolint:errcheck // no reader is left
+		fmt.Fprintln(stderr, "seriatim: "+err.Error()) //nolint:errcheck // a failed write cannot be reported
 		if hint := exit.HintOf(err); hint != "" {
-			fmt.Fprintln(stderr, "  "+hint) //nolint:errcheck // no reader is left
+			fmt.Fprintln(stderr, "  "+hint) //nolint:errcheck // a failed write cannot be reported
 		}
 	}
 	return exit.CodeOf(err)

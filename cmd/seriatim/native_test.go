@@ -102,7 +102,7 @@ func TestNativeFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	silent := listener.Addr().String()      // it accepts and says nothing
+	silent := listener.Addr().String()      // it accepts connections and never answers
 	defer func() { _ = listener.Close() }() // nothing depends on it
 	for _, c := range []struct {
 		name, args, want string

@@ -86,9 +86,8 @@ func compareGenerated(t *testing.T, file, want string) {
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// TestDocumentedCommandsParse checks that each command of a shell block in the
-// documents exists and has the flags it is given. What the commands do is tested
-// where they are run.
+// TestDocumentedCommandsParse checks that the commands in the shell blocks of the documents exist
+// and have the flags used. Other tests run them.
 func TestDocumentedCommandsParse(t *testing.T) {
 	files := []string{"../../README.md"}
 	err := filepath.WalkDir(docsDir, func(path string, _ fs.DirEntry, err error) error {

@@ -1,5 +1,5 @@
-# Queues and a topic of a cluster, with Terraform's provider of AWS. The access key is one of
-# the cluster; TF_VAR_access_key and TF_VAR_secret_key keep it out of files:
+# Queues and a topic of a cluster, with Terraform's AWS provider. Give an access key of the cluster in
+# TF_VAR_access_key and TF_VAR_secret_key, not in a file:
 #   terraform -chdir=deploy/terraform init
 #   terraform -chdir=deploy/terraform apply -var endpoint=http://127.0.0.1:9324
 terraform {
@@ -27,7 +27,7 @@ variable "secret_key" {
   default     = "dev"
 }
 
-# The provider must ask nobody but the cluster.
+# Without these settings the provider would call AWS.
 provider "aws" {
   region                      = "us-east-1"
   access_key                  = var.access_key
@@ -42,7 +42,7 @@ provider "aws" {
   }
 }
 
-# What could not be processed five times goes to the second queue.
+# A message that was received five times and not deleted goes to the second queue.
 resource "aws_sqs_queue" "payments" {
   name                        = "payments.fifo"
   fifo_queue                  = true
@@ -72,7 +72,7 @@ resource "aws_sqs_queue_redrive_allow_policy" "failed" {
   })
 }
 
-# Who may send, beside the account itself.
+# Permits another caller to send. The account itself always may.
 resource "aws_sqs_queue_policy" "payments" {
   queue_url = aws_sqs_queue.payments.id
   policy = jsonencode({

@@ -13,7 +13,7 @@ import (
 
 var sampleSend = fsmtest.Send()
 
-// BenchmarkEncodeSend is the cost on the node that accepts a message.
+// BenchmarkEncodeSend measures the node that accepts a message.
 func BenchmarkEncodeSend(b *testing.B) {
 	b.ReportAllocs()
 	var buffer []byte
@@ -25,7 +25,7 @@ func BenchmarkEncodeSend(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeSend is the cost per replica.
+// BenchmarkDecodeSend measures a replica.
 func BenchmarkDecodeSend(b *testing.B) {
 	frame := mustFrame(b, sampleSend)
 	b.ReportAllocs()
@@ -36,8 +36,8 @@ func BenchmarkDecodeSend(b *testing.B) {
 	}
 }
 
-// BenchmarkEncodeSendFresh is the same without a buffer to fill: a frame
-// travels on its own.
+// BenchmarkEncodeSendFresh encodes without a reused buffer, as for a frame that is sent to another
+// node.
 func BenchmarkEncodeSendFresh(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -47,8 +47,7 @@ func BenchmarkEncodeSendFresh(b *testing.B) {
 	}
 }
 
-// BenchmarkEncodeBatch and BenchmarkDecodeBatch are the two for ten messages in
-// one command.
+// BenchmarkEncodeBatch and BenchmarkDecodeBatch use one command with ten messages.
 func BenchmarkEncodeBatch(b *testing.B) {
 	cmd := fsmtest.SendBatch()
 	b.ReportAllocs()
@@ -69,7 +68,7 @@ func BenchmarkDecodeBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkResponse is the way of an answer from the leader to another node.
+// BenchmarkResponse encodes an answer at the leader and decodes it at another node.
 func BenchmarkResponse(b *testing.B) {
 	message := queue.ReceivedMessage{
 		MessageID: queue.MessageID{1}, Body: content.NewBody(strings.Repeat("b", 256)), GroupID: "group", DeduplicationID: "id",

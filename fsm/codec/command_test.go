@@ -118,8 +118,9 @@ func TestDecodeCommandRefuses(t *testing.T) {
 	}
 }
 
-// A message that was never received must not be due for the dead-letter queue: applying
-// that would end every node. What clients can set is decoded.
+// A redrive policy with an invalid count is neither encoded nor decoded: a message that was never
+// received would be due for the dead-letter queue, and applying this would end every node. Each
+// policy that a client can set is decoded.
 func TestDecodeCommandRefusesRedrivePolicies(t *testing.T) {
 	commands := func(policies queue.Policies) []queue.Command {
 		return []queue.Command{&queue.CreateQueue{Queue: "q", Policies: policies},
@@ -158,8 +159,8 @@ func TestDecodeCommandRefusesRedrivePolicies(t *testing.T) {
 	}
 }
 
-// What DecodeCommand refuses is not encoded, either: the leader decodes what other
-// nodes forward, not what it encodes itself.
+// AppendCommand refuses what DecodeCommand refuses, since the leader decodes only forwarded
+// commands, not its own.
 func TestAppendCommandRefusesWhatDecodingRefuses(t *testing.T) {
 	cmd := &queue.SendMessages{Queue: "q.fifo", Entries: []queue.SendEntry{{Body: "b", ContentHash: []byte("short")}}}
 	if frame, err := AppendCommand(nil, cmd); !errors.Is(err, format.ErrMalformed) {

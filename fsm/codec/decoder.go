@@ -8,9 +8,9 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Decoder decodes the commands of one entry after another into memory that it uses
-// again: what a replica throws away after applying an entry was a third of its
-// garbage. The zero value is ready; not safe for concurrent use.
+// Decoder decodes the commands of one entry after another, and reuses its memory. Without that,
+// decoded commands were a third of the garbage of a replica. The zero value is ready; not safe for
+// concurrent use.
 type Decoder struct {
 	sends    wire.Slab[queue.SendMessages]
 	receives wire.Slab[queue.ReceiveMessages]
@@ -19,16 +19,16 @@ type Decoder struct {
 	entry    entryText
 }
 
-// entryText is the entry that is being decoded, as text: the texts of all its commands
-// are parts of it. The zero value is that of no entry.
+// entryText is the entry that is being decoded, as one text: the texts of its commands are parts of
+// it. The zero value stands for no entry.
 type entryText struct {
 	data []byte
-	end  int // of the present frame
+	end  int // of the current frame
 }
 
-// Reset ends the life of all commands decoded so far: nothing may use them, or slices in
-// them, any more. Strings and message attributes last, but bodies, deduplication ids and
-// receipt handles keep the memory of their whole entry: copy what is to stay.
+// Reset reuses the memory of all commands decoded so far: do not use them, or slices in them, any
+// more. Strings and message attributes stay valid, but bodies, deduplication ids and receipt
+// handles keep the memory of their whole entry: copy those that you keep.
 func (d *Decoder) Reset() {
 	d.sends.Reset()
 	d.receives.Reset()
@@ -36,8 +36,8 @@ func (d *Decoder) Reset() {
 	d.memory.Reset()
 }
 
-// Decode is DecodeCommand for a command that lives until Reset, and no longer than
-// frame. A nil Decoder decodes what lasts.
+// Decode is DecodeCommand for a command that is valid until Reset, and as long as frame. With a nil
+// Decoder, the command stays valid.
 func (d *Decoder) Decode(frame []byte) (queue.Command, error) {
 	c, body, err := parseFrame(frame)
 	if err != nil {
@@ -53,9 +53,9 @@ func (d *Decoder) Decode(frame []byte) (queue.Command, error) {
 	return cmd, nil
 }
 
-// DecodeEntry is the function of that name for an entry whose commands live until Reset,
-// and no longer than data, which nobody may write to any more: texts are parts of it. visit
-// is called with each of them, in order.
+// DecodeEntry is the function DecodeEntry for commands that are valid until Reset, and as long as
+// data. Texts are parts of data, so do not change data any more. visit is called with each command,
+// in order.
 func (d *Decoder) DecodeEntry(data []byte, visit func(queue.Command) error) (EntryHead, error) {
 	d.entry = entryText{data: data}
 	defer func() { d.entry = entryText{} }()
@@ -69,12 +69,12 @@ func (d *Decoder) DecodeEntry(data []byte, visit func(queue.Command) error) (Ent
 	})
 }
 
-// textOf returns body, the end of the present frame, as text.
+// textOf returns body, the end of the current frame, as text.
 func (d *Decoder) textOf(body []byte) string {
 	if d.entry.data == nil {
 		return string(body)
 	}
-	entry := unsafe.String(unsafe.SliceData(d.entry.data), len(d.entry.data)) // nobody writes to it, see DecodeEntry
+	entry := unsafe.String(unsafe.SliceData(d.entry.data), len(d.entry.data)) // never changed, see DecodeEntry
 	return entry[d.entry.end-len(body) : d.entry.end]
 }
 
@@ -83,7 +83,7 @@ func (d *Decoder) send(body []byte) (queue.Command, error) {
 	return cmd, wire.ReadSendMessages(d.memory.SharedReader(d.textOf(body)), cmd)
 }
 
-// receive reads no text that stays a part of body.
+// receive copies all texts of body.
 func (d *Decoder) receive(body []byte) (queue.Command, error) {
 	cmd := &d.receives.Take(1)[0]
 	return cmd, wire.ReadReceiveMessages(d.memory.Reader(body), cmd)

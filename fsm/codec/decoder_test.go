@@ -11,8 +11,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// All commands of an entry are there at the same time, however many they are, and
-// nothing of an earlier entry is in them.
+// All commands of an entry stay valid until Reset, however many they are, and contain nothing of an
+// earlier entry.
 func TestDecoderKeepsAnEntry(t *testing.T) {
 	var d Decoder
 	var want []queue.Command
@@ -43,8 +43,8 @@ func TestDecoderKeepsAnEntry(t *testing.T) {
 	}
 }
 
-// Strings and message attributes are for the state to keep: neither a Reset nor what
-// becomes of the frame changes them.
+// The state keeps strings and message attributes of a command, so neither Reset nor a change of the
+// frame may change them.
 func TestDecoderGivesStringsAway(t *testing.T) {
 	var d Decoder
 	sent := *fsmtest.Send()
@@ -69,8 +69,8 @@ func TestDecoderGivesStringsAway(t *testing.T) {
 	}
 }
 
-// FuzzDecoder: a Decoder reads what DecodeCommand reads, also into memory that was used before,
-// and in an entry.
+// FuzzDecoder checks that a Decoder reads the same as DecodeCommand, also into reused memory and
+// inside an entry.
 func FuzzDecoder(f *testing.F) {
 	for _, frame := range fsmtest.GoldenFrames(f, filepath.Join("testdata", "commands")) {
 		f.Add(frame[0], frame[frameHeaderBytes:])
@@ -99,7 +99,7 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-// usedDecoder has memory in which commands with everything in them were.
+// usedDecoder returns a decoder whose memory was used for commands with all fields set.
 func usedDecoder(t testing.TB) *Decoder {
 	t.Helper()
 	d := &Decoder{}

@@ -3,9 +3,8 @@
 //
 // # Design
 //
-// A log entry is an envelope around frames, one per command: group commit
-// puts many commands into one entry, and a frame made by a follower is put
-// into the leader's entry as it is. A frame says its number, version and
-// length in front of a protobuf body, so that a node can refuse what it does
-// not know without parsing it. Package wire encodes and decodes the body.
+// A log entry is an envelope around frames, one for each command: group commit puts many commands
+// into one entry, and the leader puts a frame from a follower into its entry unchanged. Number,
+// version and length of the command precede its protobuf body, so a node can refuse an unknown
+// command without parsing it. Package wire encodes and decodes the body.
 package codec

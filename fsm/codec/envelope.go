@@ -8,11 +8,10 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// A log entry is: format (1 byte), log time (8 bytes), count (4 bytes), term of the
-// leader that proposed it (8 bytes), that many request ids (16 bytes each), that many
-// frames, CRC-32C of all before (4 bytes). Numbers are little-endian. Every later format
-// keeps the checksum in the last four bytes, so that damage is never mistaken for a format
-// of the future.
+// A log entry is: format (1 byte), log time (8 bytes), count (4 bytes), term of the leader that
+// proposed it (8 bytes), as many request ids (16 bytes each), as many frames, CRC-32C of all bytes
+// before it (4 bytes). Numbers are little-endian. Every later format must also end with this
+// checksum, so that a node can tell damage from a newer format.
 const (
 	entryFormat       = 1
 	entryHeaderBytes  = 21
@@ -20,32 +19,31 @@ const (
 	entryTrailerBytes = 4
 )
 
-// EntryOverheadBytes returns how many bytes an entry of so many commands has besides
-// their frames.
+// EntryOverheadBytes returns the size of an entry without its frames.
 func EntryOverheadBytes(commands int) int {
 	return entryHeaderBytes + commands*requestIDBytes + entryTrailerBytes
 }
 
-// RequestID names a request in the log, so that the node that took it from a
-// client finds out what became of it. The zero value names none.
+// RequestID identifies a client's request in the log, so that the node that received it can find
+// its outcome. The zero value means none.
 type RequestID struct {
-	Origin uint64 // of the process that took it
-	Number uint64 // counted by that process
+	Origin uint64 // the process that received the request
+	Number uint64 // counts the requests of that process
 }
 
 // Proposal is the content of one log entry.
 type Proposal struct {
 	At queue.Timestamp // log time
-	// Term is the leader's. In the log of another term the entry is void: its
-	// leader may have received it just before it lost leadership, and
-	// have done so when it led again, while the requests were made anew elsewhere.
+	// Term is the term of the leader that proposed the entry. In the log of another term, the entry
+	// is void: the leader received it before it lost leadership, and wrote it when it led again.
+	// Meanwhile the requests may have been repeated elsewhere.
 	Term     uint64
 	Frames   [][]byte
-	Requests []RequestID // of the frames, one each
+	Requests []RequestID // ids of the requests, one for each frame
 }
 
-// AppendEntry appends the log entry that applies frames, in order, at log
-// time at, in any term and of no request. The frames come from AppendCommand.
+// AppendEntry appends the log entry that applies frames, in order, at a log time. Its term is 0,
+// which fits any term, and its requests have no ids. The frames come from AppendCommand.
 func AppendEntry(dst []byte, at queue.Timestamp, frames [][]byte) []byte {
 	return AppendProposal(dst, Proposal{At: at, Frames: frames, Requests: make([]RequestID, len(frames))})
 }
@@ -67,36 +65,35 @@ func AppendProposal(dst []byte, p Proposal) []byte {
 	return binary.LittleEndian.AppendUint32(dst, format.Checksum(dst[start:]))
 }
 
-// EntryHead is an entry without its frames. It is valid as long as the entry.
+// EntryHead is an entry without its frames. It is valid as long as the bytes of the entry.
 type EntryHead struct {
 	At       queue.Timestamp // log time
 	Term     uint64          // of the leader that proposed it; 0: any
 	count    uint32
-	requests []byte // a part of the entry
+	requests []byte // part of the entry's bytes
 }
 
-// Request is the id of the request that a frame comes from.
+// Request returns the id of the request that belongs to frame i.
 func (h EntryHead) Request(i int) (id RequestID) {
 	id.Origin = binary.LittleEndian.Uint64(h.requests[i*requestIDBytes:])
 	id.Number = binary.LittleEndian.Uint64(h.requests[i*requestIDBytes+8:])
 	return id
 }
 
-// DecodeEntry verifies a log entry and visits its frames in order. Nothing is
-// visited unless the whole entry is intact. A frame is a part of data and not
-// valid longer than it. An error of visit ends the walk and is returned.
+// DecodeEntry verifies a log entry and calls visit with its frames in order, unless a part of the
+// entry is invalid. A frame is a part of data. An error of visit ends the walk and is returned.
 func DecodeEntry(data []byte, visit func(frame []byte) error) (EntryHead, error) {
 	return decodeEntry(data, func(frame []byte, _ int) error { return visit(frame) })
 }
 
-// decodeEntry is DecodeEntry that also tells where in data each frame ends.
+// decodeEntry is DecodeEntry, and also passes the offset in data at which each frame ends.
 func decodeEntry(data []byte, visit func(frame []byte, end int) error) (EntryHead, error) {
 	head, rest, err := openEntry(data)
 	if err != nil {
 		return EntryHead{}, err
 	}
-	// The frames are counted once before the first is visited, for
-	// otherwise a cut would be found after half of them were applied.
+	// Check all frames before the first is visited. Otherwise an invalid one could be found after
+	// half of the commands were applied.
 	walk := rest
 	for i := range head.count {
 		_, after, err := cutFrame(walk)
@@ -121,8 +118,7 @@ func decodeEntry(data []byte, visit func(frame []byte, end int) error) (EntryHea
 	return head, nil
 }
 
-// openEntry checks the envelope and returns what is between header and
-// checksum.
+// openEntry checks the envelope and returns the bytes between header and checksum.
 func openEntry(data []byte) (head EntryHead, frames []byte, err error) {
 	if len(data) < EntryOverheadBytes(0) {
 		return head, nil, fmt.Errorf("%w: an entry of %d bytes", format.ErrChecksum, len(data))

@@ -70,7 +70,7 @@ func TestEveryCutOfAnEntryIsFound(t *testing.T) {
 	}
 }
 
-// resealed changes an entry and makes its checksum right again.
+// resealed changes an entry and corrects its checksum.
 func resealed(entry []byte, change func(entry []byte) []byte) []byte {
 	body := change(slices.Clone(entry[:len(entry)-entryTrailerBytes]))
 	return binary.LittleEndian.AppendUint32(body, format.Checksum(body))
@@ -128,7 +128,7 @@ func TestProposalBytes(t *testing.T) {
 			t.Errorf("an entry cut to %d bytes was read", cut)
 		}
 	}
-	// More commands than there are ids for.
+	// The entry claims more commands than it has request ids.
 	forged := append([]byte(nil), entry[:len(entry)-4]...)
 	forged[10], forged[13] = 0xff, 0xff
 	sum := format.Checksum(forged)

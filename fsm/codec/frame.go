@@ -14,13 +14,12 @@ import (
 // body (4 bytes, little-endian), body (protobuf).
 const (
 	frameHeaderBytes = 6
-	// FrameBytesMax bounds one frame: a full batch is 1 MiB of bodies and
-	// attributes, the rest is names and room.
+	// FrameBytesMax bounds one frame: a full batch has 1 MiB of bodies and attributes, and names.
 	FrameBytesMax = 4 << 20
 )
 
-// AppendCommand appends the frame of cmd to dst: what a node forwards to the
-// leader and what AppendEntry takes. DecodeCommand accepts every frame it makes.
+// AppendCommand appends the frame of cmd to dst. A node forwards frames to the leader, and
+// AppendEntry takes them. DecodeCommand accepts every frame that AppendCommand makes.
 func AppendCommand(dst []byte, cmd queue.Command) ([]byte, error) {
 	c, err := codecOf(cmd)
 	if err != nil {
@@ -40,9 +39,9 @@ func AppendCommand(dst []byte, cmd queue.Command) ([]byte, error) {
 	return dst, nil
 }
 
-// DecodeCommand reads exactly one frame. The command holds no part of frame.
-// A leader decodes what others forward before it proposes it: a frame that
-// cannot be decoded would end every node that applies it.
+// DecodeCommand decodes exactly one frame. The command shares no memory with frame. A leader
+// decodes forwarded frames before it proposes them: an invalid frame in the log would end every
+// node that applies it.
 func DecodeCommand(frame []byte) (queue.Command, error) {
 	return (*Decoder)(nil).Decode(frame)
 }
@@ -76,8 +75,8 @@ func cutFrame(data []byte) (frame, rest []byte, err error) {
 	return data[:end:end], data[end:], nil
 }
 
-// SendsTo returns the queue in the frame of a SendMessages, without decoding the rest. It reports
-// false for every other command. The name is a part of frame.
+// SendsTo returns the queue in the frame of a SendMessages, without decoding the other fields. It
+// reports false for any other command. The name is a part of frame.
 func SendsTo(frame []byte) (queue []byte, sends bool) {
 	c, body, err := parseFrame(frame)
 	if err != nil || c.number != sendMessagesNumber {

@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 )
 
-// FuzzDecodeEntry: no input may panic; nothing is visited of an entry that is
-// refused, and an accepted one encodes to the same bytes.
+// FuzzDecodeEntry checks that no input panics, that no command of a refused entry is visited, and
+// that an accepted entry is encoded to the same bytes.
 func FuzzDecodeEntry(f *testing.F) {
 	frames := fsmtest.GoldenFrames(f, filepath.Join("testdata", "commands"))
 	f.Add(AppendEntry(nil, 1_700_000_000_000, frames))
@@ -40,7 +40,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	})
 }
 
-// resealedEnd lets the fuzzer get past the checksum.
+// resealedEnd corrects the checksum, so that the fuzzer gets past it.
 func resealedEnd(data []byte) []byte {
 	if len(data) < EntryOverheadBytes(0) {
 		return data
@@ -48,7 +48,7 @@ func resealedEnd(data []byte) []byte {
 	return resealed(data, func(entry []byte) []byte { return entry })
 }
 
-// FuzzDecodeResponse: no input may panic; what is accepted round-trips.
+// FuzzDecodeResponse checks that no input panics and that an accepted response round-trips.
 func FuzzDecodeResponse(f *testing.F) {
 	for _, result := range everyResult() {
 		data, err := AppendResponse(nil, Response{Result: filledResult(f, fsmtest.Distinct(), result)})

@@ -13,9 +13,9 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// TestGoldenCommands holds the bytes of every command, once with all fields
-// and once with none. After a release they never change: a command whose
-// bytes or meaning must change gets a new version or number.
+// TestGoldenCommands compares each command, with all fields and with none, with its stored bytes.
+// After a release these never change: a command with other bytes or another meaning gets a new
+// version or number.
 func TestGoldenCommands(t *testing.T) {
 	for number, cmd := range everyCommand() {
 		c, err := codecOf(cmd)

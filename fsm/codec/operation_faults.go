@@ -11,14 +11,12 @@ import (
 // OperationBytesMax bounds the id of an operation.
 const OperationBytesMax = 64
 
-// operationField is a field that no command has. Decoding drops it as one of a
-// later version, so that an id travels in a frame wherever the frame goes and
-// nothing but the tap sees it.
+// operationField is a field that no command has. Decoders skip it like a field of a later version,
+// so only the tap reads it.
 const operationField protowire.Number = 2047
 
-// AppendOperation puts the id of the client's operation into the frame of a
-// command: the hook by which fault runs find an operation in the log. It takes
-// the place of the frame, which must not be used any more.
+// AppendOperation adds the id of the client's operation to the frame of a command, so that fault
+// runs find the operation in the log. Use only the returned frame.
 func AppendOperation(frame []byte, id string) []byte {
 	if id == "" {
 		return frame
@@ -29,7 +27,7 @@ func AppendOperation(frame []byte, id string) []byte {
 	return frame
 }
 
-// OperationOf is the id that AppendOperation put into a frame, or empty.
+// OperationOf returns the id that AppendOperation added, empty without one.
 func OperationOf(frame []byte) string {
 	_, body, err := parseFrame(frame)
 	if err != nil {
@@ -55,6 +53,5 @@ func OperationOf(frame []byte) string {
 	return id
 }
 
-// SameOperation marks a frame that replaces another with the client's operation of
-// that one.
+// SameOperation adds the operation of the frame before to the frame that replaces it.
 func SameOperation(before, frame []byte) []byte { return AppendOperation(frame, OperationOf(before)) }

@@ -2,6 +2,6 @@
 
 package codec
 
-// SameOperation marks a frame that replaces another with the client's operation of
-// that one: in fault builds only, see operation_faults.go.
+// SameOperation returns frame. In fault builds it adds the operation of the replaced frame, see
+// operation_faults.go.
 func SameOperation(_, frame []byte) []byte { return frame }

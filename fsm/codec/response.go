@@ -14,8 +14,8 @@ type Response struct {
 	Err    *queue.Error
 }
 
-// AppendResponse appends the encoded answer: what a leader sends back to the
-// node that forwarded the command.
+// AppendResponse appends the encoded answer, which a leader sends to the node that forwarded the
+// command.
 func AppendResponse(dst []byte, r Response) ([]byte, error) {
 	appended, known := wire.AppendResponse(dst, r.Err, r.Result)
 	if !known {
@@ -24,8 +24,7 @@ func AppendResponse(dst []byte, r Response) ([]byte, error) {
 	return appended, nil
 }
 
-// DecodeResponse is the inverse of AppendResponse. The answer holds no part
-// of data.
+// DecodeResponse is the inverse of AppendResponse. The answer shares no memory with data.
 func DecodeResponse(data []byte) (Response, error) {
 	refused, result, err := wire.ReadResponse(wire.NewReader(data))
 	switch {

@@ -29,7 +29,7 @@ func returned(t testing.TB, r Response) Response {
 		t.Fatal(err)
 	}
 	for i := range data {
-		data[i] = 0xff // what was decoded must not change with it
+		data[i] = 0xff // the response must not share memory with the data
 	}
 	return got
 }
@@ -60,8 +60,8 @@ func TestResponsesRoundTrip(t *testing.T) {
 	})
 }
 
-// TestResponsesAreThoseOfTheLibrary compares the choice of the result; package wire compares the
-// results.
+// TestResponsesAreThoseOfTheLibrary compares the encoding of a response with the protobuf
+// library's. Package wire does the same for the results in it.
 func TestResponsesAreThoseOfTheLibrary(t *testing.T) {
 	responses := []Response{{Err: &queue.Error{Code: 300, Message: "refused"}}}
 	for _, result := range everyResult() {

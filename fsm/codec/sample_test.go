@@ -9,8 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
-// everyCommand has one value of each command type, the closed set of package
-// queue, by the number it has in the log.
+// everyCommand returns one value of each command type under its number in the log.
 func everyCommand() map[uint8]queue.Command {
 	return map[uint8]queue.Command{
 		1:  &queue.AdvanceClock{},
@@ -64,7 +63,6 @@ func everyCommand() map[uint8]queue.Command {
 	}
 }
 
-// everyResult has one value of each result type.
 func everyResult() map[string]queue.Result {
 	return map[string]queue.Result{
 		"Done":              queue.Done{},
@@ -84,8 +82,8 @@ func everyResult() map[string]queue.Result {
 	}
 }
 
-// filledCommand is a new command of the type of cmd with all fields set, redrive policies
-// to a count that is not refused.
+// filledCommand returns a command of the type of cmd with all fields set. Redrive policies get a
+// count that is not refused.
 func filledCommand(t testing.TB, f *fsmtest.Filler, cmd queue.Command) queue.Command {
 	v := reflect.New(reflect.TypeOf(cmd).Elem())
 	f.Fill(t, v.Elem())
@@ -103,8 +101,8 @@ func filledCommand(t testing.TB, f *fsmtest.Filler, cmd queue.Command) queue.Com
 	return filled
 }
 
-// filledResult is a new result of the type of r with all fields set. A sent
-// entry holds an error or the rest; here it holds both, which shows more.
+// filledResult returns a result of the type of r with all fields set, also both an error and a
+// result in a sent entry, which never has both.
 func filledResult(t testing.TB, f *fsmtest.Filler, r queue.Result) queue.Result {
 	v := reflect.New(reflect.TypeOf(r))
 	f.Fill(t, v.Elem())

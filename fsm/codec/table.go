@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// codec is one line of the command table.
+// codec is one row of the command table.
 type codec struct {
 	number  uint8
 	version uint8
@@ -19,17 +19,18 @@ type codec struct {
 	traits
 	command reflect.Type // a pointer type of package queue
 	append  func(dst []byte, cmd queue.Command) []byte
-	// decode has a nil Decoder if the command is to last and to hold no part of body.
+	// decode decodes a command. With a nil Decoder, the command stays valid and shares no memory
+	// with body.
 	decode func(d *Decoder, body []byte) (queue.Command, error)
-	check  func(cmd queue.Command) error // nil: all are accepted
+	check  func(cmd queue.Command) error // refuses invalid commands; nil: accepts all
 }
 
-// sendMessagesNumber is that of SendMessages, see SendsTo.
+// sendMessagesNumber is the number of SendMessages, see SendsTo.
 const sendMessagesNumber = 20
 
-// Numbers and versions are part of the disk format: never changed, never
-// reused. A changed meaning of a command is a new version of its number, to
-// be decoded into something queue can tell apart.
+// Numbers and versions are part of the disk format: they are never changed or reused. If the
+// meaning of a command changes, it gets a new version, which package queue can tell from the old
+// one.
 var codecs = [...]codec{
 	line(1, 1, 0, "AdvanceClock", traits{addsNone, never, repeatable, nothing}, wire.AdvanceClockCodec),
 	line(2, 1, 0, "SetFormatVersion", traits{addsNone, never, onceOnly, nothing}, wire.SetFormatVersionCodec),
@@ -86,7 +87,7 @@ var codecs = [...]codec{
 	line(68, 1, 1, "SealAccessKey", traits{addsNone, never, repeatable, nothing}, wire.SealAccessKeyCodec),
 }
 
-// line makes a table line.
+// line makes a row of the table.
 func line[C any, P interface {
 	*C
 	queue.Command
@@ -109,7 +110,7 @@ func line[C any, P interface {
 	}
 }
 
-// pooled makes a Decoder read the command of a line into memory that it uses again.
+// pooled makes a Decoder decode the command of a row into reused memory.
 func pooled(c codec, read func(d *Decoder, body []byte) (queue.Command, error)) codec {
 	alone := c.decode
 	c.decode = func(d *Decoder, body []byte) (queue.Command, error) {
@@ -121,13 +122,14 @@ func pooled(c codec, read func(d *Decoder, body []byte) (queue.Command, error)) 
 	return c
 }
 
-// checked refuses commands of a line that would end or divide the nodes that apply them.
+// checked makes a row refuse commands that would end the nodes that apply them, or make their
+// states differ.
 func checked[P queue.Command](c codec, check func(P) error) codec {
 	c.check = func(cmd queue.Command) error { return check(cmd.(P)) }
 	return c
 }
 
-// codecByNumber finds the line of a number and version read from the log.
+// codecByNumber returns the row for a number and version in the log.
 func codecByNumber(number, version uint8) (*codec, error) {
 	if c := codecByNumberAlone[number]; c != nil && c.version == version {
 		return c, nil
@@ -135,8 +137,7 @@ func codecByNumber(number, version uint8) (*codec, error) {
 	return nil, fmt.Errorf("%w: number %d version %d", format.ErrUnknownCommand, number, version)
 }
 
-// codecByNumberAlone finds the line of a number; made once, never changed. A number with
-// more than one version needs more than this.
+// codecByNumberAlone holds the rows by number. It assumes that each number has one version.
 var codecByNumberAlone = func() (lines [256]*codec) {
 	for i := range codecs {
 		lines[codecs[i].number] = &codecs[i]
@@ -144,7 +145,7 @@ var codecByNumberAlone = func() (lines [256]*codec) {
 	return lines
 }()
 
-// codecByType finds the line of the command types; made once, never changed.
+// codecByType holds the rows by the type of the command.
 var codecByType = func() map[reflect.Type]*codec {
 	lines := make(map[reflect.Type]*codec, len(codecs))
 	for i := range codecs {
@@ -153,7 +154,6 @@ var codecByType = func() map[reflect.Type]*codec {
 	return lines
 }()
 
-// codecOf finds the line a command is written with.
 func codecOf(cmd queue.Command) (*codec, error) {
 	c, known := codecByType[reflect.TypeOf(cmd)]
 	if !known {
@@ -162,7 +162,7 @@ func codecOf(cmd queue.Command) (*codec, error) {
 	return c, nil
 }
 
-// CommandNumber is the number of cmd in the log, zero if it has none.
+// CommandNumber returns the number of cmd in the log, zero if it has none.
 func CommandNumber(cmd queue.Command) uint8 {
 	c, err := codecOf(cmd)
 	if err != nil {
@@ -171,7 +171,7 @@ func CommandNumber(cmd queue.Command) uint8 {
 	return c.number
 }
 
-// CommandName is the name of the command in a frame, for listing a log.
+// CommandName returns the name of the command in a frame, for listing a log.
 func CommandName(frame []byte) (string, error) {
 	c, _, err := parseFrame(frame)
 	if err != nil {

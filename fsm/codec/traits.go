@@ -8,69 +8,69 @@ import (
 	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
-// traits are the properties of a command that other packages ask for. A line of the table
-// gives all of them, by position, so that one that is left out does not compile.
+// traits are the properties of a command that other packages need. A row of the table sets all of
+// them by position, so a missing one does not compile.
 type traits struct {
-	// adds reports whether it adds messages, or as many bytes.
+	// adds tells whether the command adds messages, or a similar amount of data.
 	adds *adding
-	// waits says how it waits for something to give.
+	// waits tells how the command waits while it finds nothing.
 	waits *Waiting
-	// repeats says whether it may be executed twice.
+	// repeats tells whether the command may be executed twice.
 	repeats *Repeating
-	// needs returns the format version that its options, attributes and policies need.
+	// needs returns the format version that the command's options, attributes and policies need.
 	needs func(queue.Command) uint32
 }
 
-// Waiting says how a command waits.
+// Waiting tells how a command waits while it finds nothing.
 type Waiting struct {
-	// When reports whether this one can wait.
+	// When reports whether this command can wait.
 	When func(queue.Command) bool
-	// Place returns what it waits for.
+	// Place returns the event that the command waits for.
 	Place func(queue.Command) WaitingPlace
-	// Worth reports whether it would do something in the log: give what is waited for,
-	// repeat what its attempt id was given before, or be refused.
+	// Worth reports whether the command would now have a result in the log: find something, repeat
+	// the answer to its attempt id, or be refused.
 	Worth func(queue.Command, queue.View) bool
-	// Nothing is its empty answer.
+	// Nothing is the empty answer of the command.
 	Nothing queue.Result
 }
 
-// WaitingPlace identifies the event that a command waits for: messages of a queue, messages of one of
-// its sessions, or a session that is free. An event concerns a place.
+// WaitingPlace identifies the event that a command waits for: messages in a queue, messages in one
+// of its sessions, or a free session.
 type WaitingPlace struct {
 	Queue   string
-	Session string // of a receive in a session
-	Accept  bool   // for a session that is free
+	Session string // set for a receive in a session
+	Accept  bool   // set to wait for a free session
 }
 
-// Repeating says whether a command may be executed twice (decision 10; faults.md I12).
+// Repeating tells whether a command may be executed twice (decision 10; faults.md I12).
 type Repeating struct {
-	// Safe reports whether executing it twice is the same as once.
+	// Safe reports whether executing the command twice has the effect of executing it once.
 	Safe func(queue.Command) bool
-	// Resend makes a command again that deduplication recognises; nil for others.
+	// Resend repeats a command whose duplicates the queue or topic recognises; nil for all others.
 	Resend *Resending
 }
 
-// Resending says how a send or a publish is made again.
+// Resending repeats a send or a publish.
 type Resending struct {
-	// Window returns how long its messages are remembered, and whether each of them is: it
-	// has an id of its own or of its content. Nothing deduplicates messages of a standard
-	// queue or topic, or of one that does not exist.
+	// Window returns how long the queue or topic remembers an id, and whether it recognises each
+	// message of the command: by its own id, or by one computed from the content. Standard queues
+	// and topics recognise none, nor do missing ones.
 	Window func(v queue.View, cmd queue.Command) (seconds int64, recognised bool)
-	// Since returns when it was made first, zero if it is not made again.
+	// Since returns when a repeated command was first proposed, zero if it is not a repetition.
 	Since func(queue.Command) queue.Timestamp
-	// Again returns it as one that was made first at a time: it is refused unless what was
-	// accepted since is known.
+	// Again returns the command as a repetition, first proposed at since. It is refused unless the
+	// queue or topic still remembers every id accepted since then.
 	Again func(cmd queue.Command, since queue.Timestamp) queue.Command
 }
 
-// adding says whether a command adds messages: always, never, or depending on its members,
-// which then have to be decoded.
+// adding tells whether a command adds messages: always, never, or depending on its fields, which
+// must then be decoded.
 type adding struct {
 	always bool
-	when   func(queue.Command) bool // nil: see always
+	when   func(queue.Command) bool // nil: always decides
 }
 
-// complete panics, at the start of the program, on traits that are not given.
+// complete panics at the start of the program if a property is missing.
 func (t traits) complete(name string) traits {
 	if t.adds == nil || t.waits == nil || t.repeats == nil || t.needs == nil {
 		panic("codec: the line of " + name + " lacks a property")
@@ -81,15 +81,15 @@ func (t traits) complete(name string) traits {
 func yes(queue.Command) bool { return true }
 func no(queue.Command) bool  { return false }
 
-// when is a property that depends on the members of a command.
+// when adapts a property of one command type.
 func when[C queue.Command](holds func(C) bool) func(queue.Command) bool {
 	return func(cmd queue.Command) bool { return holds(cmd.(C)) }
 }
 
-// nothing is for commands all of whose members came with them.
+// nothing is for commands whose fields all exist since the command does.
 func nothing(queue.Command) uint32 { return 0 }
 
-// needing is a format version that depends on the members of a command.
+// needing adapts a format version that depends on the fields of one command type.
 func needing[C queue.Command](version func(C) uint32) func(queue.Command) uint32 {
 	return func(cmd queue.Command) uint32 { return version(cmd.(C)) }
 }
@@ -99,10 +99,10 @@ var (
 	addsNone   = &adding{}
 	setsState  = &adding{when: when(func(c *queue.SetSessionState) bool { return c.StateGiven })}
 	never      = &Waiting{When: no}
-	onceOnly   = &Repeating{Safe: no} // another client may have done something since
+	onceOnly   = &Repeating{Safe: no} // another client may have changed the state in between
 	repeatable = &Repeating{Safe: yes}
-	// receiveWaits are receives, in a session or not. Only short polls are refused for the
-	// in-flight limit (sqs.md 4.9).
+	// receiveWaits is for receives, in a session or not. The in-flight limit refuses only short
+	// polls (sqs.md 4.9).
 	receiveWaits = &Waiting{
 		When: yes,
 		Place: func(cmd queue.Command) WaitingPlace {
@@ -122,7 +122,7 @@ var (
 		},
 		Nothing: queue.MessagesReceived{},
 	}
-	// acceptWaits is the acceptance of the next session.
+	// acceptWaits is for accepting the next free session.
 	acceptWaits = &Waiting{
 		When:  when(func(c *queue.AcceptSession) bool { return !c.SessionIDGiven }),
 		Place: func(cmd queue.Command) WaitingPlace { return WaitingPlace{Queue: cmd.QueueName(), Accept: true} },
@@ -132,7 +132,7 @@ var (
 		},
 		Nothing: queue.SessionLocked{},
 	}
-	// withAttempt is a receive that its attempt id makes the same again.
+	// withAttempt is for receives, which are repeatable with an attempt id.
 	withAttempt = &Repeating{Safe: when(func(c *queue.ReceiveMessages) bool {
 		return c.AttemptIDGiven && c.AttemptID != "" && strings.HasSuffix(c.Queue, ".fifo")
 	})}
@@ -175,8 +175,8 @@ var (
 	}}
 )
 
-// Needs of commands with attributes or policies. An option that a command gets after its
-// first version has its needs here, too.
+// Format versions that commands with attributes or policies need. If a command gets an option after
+// its first version, that belongs here, too.
 var (
 	createQueueNeeds = needing(func(c *queue.CreateQueue) uint32 { return attributes.QueueSince(c.Attributes) })
 	setQueueNeeds    = needing(func(c *queue.SetQueueAttributes) uint32 { return attributes.QueueSince(c.Attributes) })
@@ -189,7 +189,7 @@ var (
 	userPolicyNeeds      = needing(func(c *queue.PutUserPolicy) uint32 { return attributes.AccessSince(c.Policy) })
 )
 
-// WaitingOf says how a command waits, nil if it does not.
+// WaitingOf returns how a command waits, nil if it does not.
 func WaitingOf(cmd queue.Command) *Waiting {
 	if c, err := codecOf(cmd); err == nil && c.waits.When(cmd) {
 		return c.waits
@@ -197,7 +197,7 @@ func WaitingOf(cmd queue.Command) *Waiting {
 	return nil
 }
 
-// RepeatingOf says whether a command may be executed twice.
+// RepeatingOf returns whether a command may be executed twice.
 func RepeatingOf(cmd queue.Command) *Repeating {
 	if c, err := codecOf(cmd); err == nil {
 		return c.repeats
@@ -205,8 +205,8 @@ func RepeatingOf(cmd queue.Command) *Repeating {
 	return onceOnly
 }
 
-// MinimumVersion returns the format version that must be in force before cmd may
-// be proposed. A command this package does not know needs more than any.
+// MinimumVersion returns the format version that must be in force before cmd may be proposed. For
+// an unknown command it is above the current version.
 func MinimumVersion(cmd queue.Command) uint32 {
 	c, err := codecOf(cmd)
 	if err != nil {
@@ -215,8 +215,8 @@ func MinimumVersion(cmd queue.Command) uint32 {
 	return max(c.minimum, c.needs(cmd))
 }
 
-// AddsMessages reports whether the command in a frame adds messages, or as many bytes. A
-// command that clears something makes room.
+// AddsMessages reports whether the command in a frame adds messages, or a similar amount of data. A
+// command that frees memory does not.
 func AddsMessages(frame []byte) bool {
 	c, body, err := parseFrame(frame)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
-// TestTraits states the properties of every command a second time, so that a slip fails: adds
-// messages, waits, may be repeated.
+// TestTraits repeats the properties of every command, so that an accidental change fails: whether
+// it adds messages, waits, and may be repeated.
 func TestTraits(t *testing.T) {
 	want := map[string]string{
 		"AdvanceClock": "- - repeat", "SetFormatVersion": "- - -", "SetClusterSetting": "- - -", "Audit": "- - -",
@@ -89,7 +89,7 @@ func TestRepeating(t *testing.T) {
 	}
 }
 
-// element is a name that the log may have from a format version on.
+// element is the name of something that the log may contain from a format version on.
 type element struct {
 	name  string
 	since uint32
@@ -113,8 +113,8 @@ func elements() (list []element) {
 	return list
 }
 
-// options lists the members of a command, with the version that a command needs in which
-// nothing else is given.
+// options lists the fields of a command. The version of a field is the one that a command needs if
+// only this field is set.
 func options(c *codec, outer protoreflect.Message, path []protoreflect.FieldDescriptor, since uint32) (list []element) {
 	of := outer.Descriptor()
 	if len(path) > 0 {
@@ -183,9 +183,9 @@ func sample(field protoreflect.FieldDescriptor) protoreflect.Value {
 	panic("no sample of " + field.Kind().String())
 }
 
-// What each format version brought stays as it was: programs of that version are in use.
-// A new command, option, attribute, value or element of a policy belongs to the version
-// that is not released, and -update writes the list of that one only.
+// The elements of a released format version never change, since programs of that version are in
+// use. A new command, option, attribute, value, or policy element belongs to the unreleased
+// version, and -update writes only the list of that version.
 func TestElementsOfVersions(t *testing.T) {
 	lists := make(map[uint32][]string)
 	for _, e := range elements() {

@@ -3618,7 +3618,7 @@ func (x *PutUserPolicy) GetTenant() bool {
 	return false
 }
 
-// Quota is how much an account may have; zero is no limit.
+// Quota limits an account; zero is no limit.
 type Quota struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Queues            int64                  `protobuf:"varint,1,opt,name=queues" json:"queues,omitempty"`
@@ -3911,7 +3911,7 @@ func (x *SetSealingKey) GetReplaces() string {
 	return ""
 }
 
-// SealingKeyWrap is the sealing key as one holder can open it.
+// SealingKeyWrap is the sealing key, encrypted for one holder.
 type SealingKeyWrap struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Holder        string                 `protobuf:"bytes,1,opt,name=holder" json:"holder,omitempty"`

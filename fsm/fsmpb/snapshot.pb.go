@@ -1277,8 +1277,8 @@ func (x *MessageRecord) GetStoredBody() *StoredBody {
 	return nil
 }
 
-// StoredBody is where the node that wrote the snapshot has a body. It leaves that node
-// in no form.
+// StoredBody is the place of a body on the node that wrote the snapshot. No other node
+// gets it.
 type StoredBody struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Segment       uint32                 `protobuf:"varint,1,opt,name=segment" json:"segment,omitempty"`
@@ -1551,8 +1551,8 @@ func (x *AttemptDelivery) GetDelivery() uint32 {
 	return 0
 }
 
-// PublishedMessage is what a message has that a topic delivered: the body and the
-// attributes are those of the publication.
+// PublishedMessage is the part of a message that a topic delivered. Body and attributes
+// are in the publication.
 // @go queue.PublishedRecord
 // @omitzero
 type PublishedMessage struct {
@@ -1948,7 +1948,7 @@ type TopicAttributes struct {
 	Archive          *ArchivePolicy         `protobuf:"bytes,9,opt,name=archive" json:"archive,omitempty"`
 	Extensions       uint32                 `protobuf:"varint,10,opt,name=extensions" json:"extensions,omitempty"`
 	DataProtection   string                 `protobuf:"bytes,11,opt,name=data_protection,json=dataProtection" json:"data_protection,omitempty"`
-	// Of Application, Firehose, HTTP, Lambda, SQS, in this order; none is set without any.
+	// Of Application, Firehose, HTTP, Lambda, SQS, in this order; empty if none is set.
 	Feedback      []*DeliveryFeedback `protobuf:"bytes,12,rep,name=feedback" json:"feedback,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2194,7 +2194,7 @@ type SubscriptionRecord struct {
 	Replay       *ReplayPolicy          `protobuf:"bytes,10,opt,name=replay" json:"replay,omitempty"`
 	ReplayStatus uint32                 `protobuf:"varint,11,opt,name=replay_status,json=replayStatus" json:"replay_status,omitempty"`
 	ReplayNext   uint64                 `protobuf:"varint,12,opt,name=replay_next,json=replayNext" json:"replay_next,omitempty"`
-	// Of those whose endpoint is a URL.
+	// Only for URLs.
 	Protocol                uint32 `protobuf:"varint,13,opt,name=protocol" json:"protocol,omitempty"`
 	DeliveryPolicy          string `protobuf:"bytes,14,opt,name=delivery_policy,json=deliveryPolicy" json:"delivery_policy,omitempty"`
 	ConfirmationRequestedAt int64  `protobuf:"varint,15,opt,name=confirmation_requested_at,json=confirmationRequestedAt" json:"confirmation_requested_at,omitempty"`
@@ -2369,7 +2369,7 @@ func (x *SubscriptionRecord) GetQueueOwner() string {
 	return ""
 }
 
-// OutboxRecord is one delivery over HTTP that is not done.
+// OutboxRecord is one pending HTTP delivery.
 type OutboxRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Subscription  uint64                 `protobuf:"varint,1,opt,name=subscription" json:"subscription,omitempty"`

@@ -47,7 +47,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// elsewhere has bodies outside of memory, at increasing offsets.
+// elsewhere is a store that pretends to keep bodies outside of memory, at increasing offsets.
 type elsewhere struct {
 	content.Memory
 	offset uint32
@@ -60,9 +60,9 @@ func (e *elsewhere) Append(text string, digest uint64) content.Body {
 	return content.StoredBody(content.Place{Segment: 1 + e.offset>>26, Offset: e.offset}, uint32(len(text)), digest)
 }
 
-// BenchmarkRestoreParked restores a million messages in a thousand groups, with bodies in
-// segments and all ids remembered, as a node does that starts with a backlog: what is not
-// in the processor's caches costs more than among 100,000.
+// BenchmarkRestoreParked restores a million messages in a thousand groups, with bodies in segments
+// and all ids remembered, like a node that starts with a backlog. With 100,000 messages more memory
+// accesses would be served from the processor's caches.
 func BenchmarkRestoreParked(b *testing.B) {
 	broker, send := queue.New(), fsmtest.Send()
 	broker.UseStore(new(elsewhere))

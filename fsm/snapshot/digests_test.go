@@ -14,11 +14,11 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// longBody is long enough to be forgotten.
+// longBody returns a body long enough to be replaced by its digest.
 func longBody(number int) string { return strings.Repeat(fmt.Sprintf("body %03d,", number), 40) }
 
-// A state without the texts of its bodies is verified as strictly as one with them, because the
-// hash covers the bytes that were read.
+// A state that keeps only digests of bodies is verified as strictly as one with the bodies, because
+// the state hash covers the bytes that were read.
 func TestDigestsAreThoseOfTheTexts(t *testing.T) {
 	broker := queue.New()
 	apply(t, broker, &queue.CreateQueue{Queue: "q.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
@@ -26,7 +26,7 @@ func TestDigestsAreThoseOfTheTexts(t *testing.T) {
 	for i := range messages {
 		apply(t, broker, &queue.SendMessages{Queue: "q.fifo", Entries: []queue.SendEntry{{
 			Body: longBody(i), GroupID: "g", GroupIDGiven: true, DeduplicationID: fmt.Sprint(i), DeduplicationIDGiven: true,
-			TraceHeader: strings.Repeat("trace", i%2), // written another way than a plain message
+			TraceHeader: strings.Repeat("trace", i%2), // so that some records are not those of a plain message
 		}}})
 	}
 	data := stored(t, positionOf(broker), broker)

@@ -2,10 +2,12 @@
 //
 // # Design
 //
-// Snapshots are a sequence of sections of about 64 KiB, each with its number
-// and CRC, so that neither side holds more than one section in memory and a
-// report of damage can say where. Equal states give equal bytes with Write, which puts all
-// bodies in. With WriteReferences they do not: it says where this node has them, and where
-// that is differs from node to node, and on one node after a restart. A restored state is
-// compared with the state hash in the header before it is used; places are not in the hash.
+// A section has about 64 KiB, a number and a CRC. So writer and reader hold one section in memory,
+// and an error names the damaged one.
+//
+// Write includes all bodies: equal states give equal bytes. WriteReferences writes the places of
+// bodies in the files of this node instead. Places differ between nodes, and on one node after a
+// restart, so they are not part of the state hash.
+//
+// A restored state is compared with the state hash in the header before it is used.
 package snapshot

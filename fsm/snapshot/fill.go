@@ -10,37 +10,37 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// Wanted is a stored body that a snapshot refers to, and whose it is.
+// Wanted is a stored body that a snapshot refers to, with the message that it belongs to.
 type Wanted struct {
 	Queue    string
 	Sequence queue.SequenceNumber
-	Body     queue.Body // its place is one of the node that wrote the snapshot
+	Body     queue.Body // with its place on the node that wrote the snapshot
 }
 
-// Source gives the bodies of a snapshot that another node wrote, section by section.
+// Source supplies the bodies for a snapshot from another node, section by section.
 type Source interface {
-	// Begin receives the keyed hash of bodies in the state, before the first section.
+	// Begin sets the keyed hash function of the state. It is called before the first section.
 	Begin(digest func(text string) uint64)
-	// Section receives all bodies that the next section refers to. It must not keep them.
+	// Section announces all bodies that the next section refers to. It must not keep wanted.
 	Section(wanted []Wanted) error
-	// Reader returns them, each once, in that order.
+	// Read is called once for each body of the section, in the same order.
 	content.Reader
 }
 
-// Fill copies a snapshot that another node wrote, with what source gives in the place of
-// bodies: the texts, or where this node has them.
+// Fill copies a snapshot from another node. It replaces each reference to a body with the body that
+// source returns: a text, or a reference to a file of this node.
 func Fill(w io.Writer, r io.Reader, source Source) error { return inline(w, r, source, source) }
 
 // collector finds the bodies that a section refers to.
 type collector struct {
 	source  Source
-	queue   string // whose messages come
+	queue   string // the queue whose messages follow
 	wanted  []Wanted
 	message queue.MessageRecord
 }
 
-// tell tells the source of what a section says of bodies.
-func (c *collector) tell(kind sectionKind, payload []byte) error {
+// announce passes the bodies of a section to the source.
+func (c *collector) announce(kind sectionKind, payload []byte) error {
 	switch kind {
 	case sectionBroker:
 		return c.begin(payload)
@@ -51,7 +51,7 @@ func (c *collector) tell(kind sectionKind, payload []byte) error {
 	}
 }
 
-// begin tells the source of the state.
+// begin passes the hash function of the state to the source.
 func (c *collector) begin(payload []byte) error {
 	var r queue.BrokerRecord
 	if err := wire.ReadBrokerRecord(wire.NewReader(payload), &r); err != nil {
@@ -65,7 +65,7 @@ func (c *collector) begin(payload []byte) error {
 	return nil
 }
 
-// section tells the source of a section.
+// section passes the bodies of a section to the source.
 func (c *collector) section(payload []byte) error {
 	c.wanted = c.wanted[:0]
 	if err := eachRecord(payload, c.record); err != nil {

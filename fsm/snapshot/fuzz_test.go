@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
-// FuzzRestore: no input may panic or take memory without measure; what is
-// accepted is a sound state that gives a snapshot of its own.
+// FuzzRestore checks that no input panics or needs unlimited memory, and that an accepted snapshot
+// gives a valid state that can be written again.
 func FuzzRestore(f *testing.F) {
 	data := sample(f)
 	f.Add(data)
@@ -38,8 +38,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// resealedSections makes numbers and checksums right, as far as the lengths
-// are, so that the fuzzer gets to the records.
+// resealedSections corrects the numbers and checksums of the sections, as far as their lengths are
+// valid, so that the fuzzer gets to the records.
 func resealedSections(data []byte) []byte {
 	out := bytes.Clone(data)
 	at := len(magic) + 1

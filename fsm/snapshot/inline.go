@@ -11,11 +11,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// Inline copies what WriteReferences wrote, with the bodies in their places: byte for byte
-// what Write would have written of the same state. It holds one section in memory.
+// Inline copies a snapshot of WriteReferences, and replaces references by the bodies. The result
+// equals the output of Write for the same state. It holds one section in memory.
 func Inline(w io.Writer, r io.Reader, bodies content.Reader) error { return inline(w, r, bodies, nil) }
 
-// inline is Inline, and tells source, if there is one, of each section beforehand.
+// inline is Inline. If source is not nil, it is told the bodies of each section before they are
+// read.
 func inline(w io.Writer, r io.Reader, bodies content.Reader, source Source) error {
 	sections, err := newSectionReader(r)
 	if err != nil {
@@ -30,7 +31,7 @@ func inline(w io.Writer, r io.Reader, bodies content.Reader, source Source) erro
 	for {
 		kind, payload, err := sections.next()
 		if err == nil && source != nil {
-			err = collected.tell(kind, payload)
+			err = collected.announce(kind, payload)
 		}
 		if err == nil {
 			err = i.section(kind, payload)
@@ -53,16 +54,16 @@ func InlineSize(r io.Reader) (int64, error) {
 
 type byteCount int64
 
-// Write counts.
+// Write counts the bytes.
 func (c *byteCount) Write(content []byte) (int, error) {
 	*c += byteCount(len(content))
 	return len(content), nil
 }
 
-// blanks stands for all bodies. Only their lengths count.
+// blanks returns a text of blanks for each body: only the lengths count.
 type blanks struct{ text string }
 
-// Read returns a body of the length of b.
+// Read returns a body of the same length as b.
 func (t blanks) Read(b queue.Body) (queue.Body, error) {
 	if b.Len() > len(t.text) {
 		return b, fmt.Errorf("a body of %d bytes is longer than any can be", b.Len())
@@ -109,7 +110,7 @@ func (i *inliner) record(kind byte, _ int, body []byte) error {
 	return i.out.record(kind, i.scratch)
 }
 
-// end ends the copy, which has other sections than what was copied.
+// end writes the last section, because the copy has another number of sections.
 func (i *inliner) end(payload []byte) error {
 	var counts wire.SnapshotEnd
 	if err := wire.ReadSnapshotEnd(wire.NewReader(payload), &counts); err != nil {

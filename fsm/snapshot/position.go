@@ -2,8 +2,8 @@ package snapshot
 
 import "github.com/seriatimq/seriatim/queue"
 
-// Position says where in the log a state stands and what identifies it. It is the
-// header of its snapshot.
+// Position is the place of a state in the log, with the hashes that identify the state. It is the
+// header of a snapshot.
 type Position struct {
 	Index     uint64 // of the last entry seen by the state machine
 	Term      uint64 // of that entry

@@ -11,8 +11,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// TestPublicationIsWrittenOnce: with the first of the messages that refer to it, which
-// share it again once they are restored.
+// TestPublicationIsWrittenOnce checks that a publication is written with the first of the messages
+// that refer to it, and that the restored messages share it again.
 func TestPublicationIsWrittenOnce(t *testing.T) {
 	const topic = "arn:aws:sns:us-east-1:000000000000:t.fifo"
 	broker := queue.New()

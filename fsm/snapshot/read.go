@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/notification"
 )
 
-// Contents counts what a snapshot holds.
+// Contents counts the records in a snapshot.
 type Contents struct {
 	Queues           uint64
 	Messages         uint64
@@ -23,31 +23,30 @@ type Contents struct {
 	Tombstones       uint64
 	Topics           uint64
 	Subscriptions    uint64
-	Publications     uint64 // that messages and archives refer to
+	Publications     uint64 // shared by messages and archives
 	Archived         uint64
-	Deliveries       uint64 // over HTTP, not done
+	Deliveries       uint64 // pending HTTP deliveries
 	AccessKeys       uint64
 	UserPolicies     uint64
 	Accounts         uint64
 	Sections         uint64 // each with a checksum of its own
 }
 
-// Read reads and verifies a whole snapshot and builds its state. The
-// error says which section is at fault.
+// Read reads and verifies a whole snapshot and builds its state. An error names the invalid
+// section.
 func Read(r io.Reader) (Position, *queue.Broker, error) {
 	return ReadWith(r, content.Memory{})
 }
 
-// ReadWith is Read, and has bodies put into a store, which must have those that the
-// snapshot refers to.
+// ReadWith is Read, and puts bodies into a store. The store must have the bodies that the snapshot
+// refers to.
 func ReadWith(r io.Reader, bodies content.Store) (Position, *queue.Broker, error) {
 	position, broker, _, err := ReadContents(r, bodies)
 	return position, broker, err
 }
 
-// ReadContents is ReadWith, and also counts. Digests of bodies that are in the snapshot are
-// computed from their texts, so that a store which forgets these changes nothing of what is
-// verified.
+// ReadContents is ReadWith, and also counts the records. It computes digests of bodies from their
+// texts, so even a store that keeps no texts verifies them.
 func ReadContents(r io.Reader, bodies content.Store) (Position, *queue.Broker, Contents, error) {
 	fail := func(err error) (Position, *queue.Broker, Contents, error) { return Position{}, nil, Contents{}, err }
 	sections, err := newSectionReader(r)
@@ -94,7 +93,7 @@ func ReadPosition(r io.Reader) (Position, error) {
 	return readPosition(sections)
 }
 
-// IsDamage tells damage of a snapshot from failures to read it.
+// IsDamage reports whether a snapshot is damaged, in contrast to an error of reading the file.
 func IsDamage(err error) bool {
 	for _, kind := range []error{format.ErrChecksum, format.ErrUnknownFormat, format.ErrMalformed, format.ErrStateMismatch} {
 		if errors.Is(err, kind) {
@@ -104,8 +103,8 @@ func IsDamage(err error) bool {
 	return false
 }
 
-// compare checks a restored state against the header. Its hash is the sum over
-// the records that were read, each hashed as it was added.
+// compare compares a restored state with the header. The state hash is computed from the records as
+// they are added.
 func compare(position Position, broker *queue.Broker) error {
 	if hash := broker.StateHash(); hash != position.StateHash {
 		return fmt.Errorf("%w: the header says %x, the restored state gives %x", format.ErrStateMismatch, position.StateHash, hash)
@@ -131,7 +130,7 @@ func readPosition(sections *sectionReader) (Position, error) {
 	return position, nil
 }
 
-// readSingle reads a section of one message.
+// readSingle reads a section that consists of one message.
 func readSingle[T any](sections *sectionReader, want sectionKind, of wire.Codec[T], m *T) error {
 	kind, payload, err := sections.next()
 	if err != nil {
@@ -151,16 +150,16 @@ func readSingle[T any](sections *sectionReader, want sectionKind, of wire.Codec[
 type reader struct {
 	sections *sectionReader
 	restorer *queue.Restorer
-	last     byte // kind of the record read last
+	last     byte // kind of the last record
 	counts   wire.SnapshotEnd
-	topicARN string                      // of the publication read last
-	endpoint string                      // likewise
-	senderID string                      // likewise
-	stored   queue.MessageRecord         // read last
-	ids      []queue.DeduplicationRecord // read and not added yet, all of one queue or topic
+	topicARN string                      // of the last publication
+	endpoint string                      // of the last publication
+	senderID string                      // of the last publication
+	stored   queue.MessageRecord         // the last message
+	ids      []queue.DeduplicationRecord // read and not yet added, all of one queue or topic
 }
 
-// begin reads the record of what belongs to no queue.
+// begin reads the section with the state outside of queues and topics.
 func (s *reader) begin(bodies content.Store) error {
 	var r queue.BrokerRecord
 	if err := readSingle(s.sections, sectionBroker, wire.BrokerRecordCodec, &r); err != nil {
@@ -175,7 +174,7 @@ func (s *reader) begin(bodies content.Store) error {
 	return nil
 }
 
-// records reads sections of records up to and with the end.
+// records reads the sections of records, and the end.
 func (s *reader) records() error {
 	for {
 		kind, payload, err := s.sections.next()
@@ -199,7 +198,7 @@ func (s *reader) records() error {
 	}
 }
 
-// end compares what was read with what was written.
+// end compares the numbers of records with those at the end of the snapshot.
 func (s *reader) end(payload []byte) error {
 	var written wire.SnapshotEnd
 	if err := wire.ReadSnapshotEnd(wire.NewReader(payload), &written); err != nil {
@@ -214,7 +213,7 @@ func (s *reader) end(payload []byte) error {
 
 // section reads the records of one section.
 func (s *reader) section(payload []byte) error {
-	// Messages refer to one copy of it, of which the restorer keeps nothing.
+	// Messages refer to this copy. The restorer keeps no part of it.
 	text := string(payload)
 	err := eachRecord(payload, func(kind byte, at int, body []byte) error {
 		if kind != s.last || len(s.ids) == idsAtATime {
@@ -233,8 +232,8 @@ func (s *reader) section(payload []byte) error {
 	return s.addIDs()
 }
 
-// inOrder holds the records to the order in which they are written, for only
-// then do equal states have equal bytes.
+// inOrder refuses records in another order than Write's: only then do equal states have equal
+// bytes.
 func (s *reader) inOrder(kind byte) error {
 	ofQueue := kind >= recordMessage && kind <= recordSession
 	ofTopic := kind > recordTopic && kind <= recordOutbox
@@ -247,7 +246,7 @@ func (s *reader) inOrder(kind byte) error {
 	return nil
 }
 
-// record hands one record to the restorer. text is its body once more.
+// record passes one record to the restorer. text is the same as body.
 func (s *reader) record(kind byte, body []byte, text string) error {
 	switch kind {
 	case recordTombstone:
@@ -306,7 +305,8 @@ func (s *reader) record(kind byte, body []byte, text string) error {
 	return fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 }
 
-// message reads a message, whose texts the restorer keeps only if a topic delivered it.
+// message reads a message. The restorer keeps its texts only if a topic delivered it, so only then
+// they are copied.
 func (s *reader) message(body []byte, text string) error {
 	s.stored = queue.MessageRecord{}
 	err := readMessage(wire.NewSharedReader(text), &s.stored)
@@ -321,7 +321,7 @@ func (s *reader) message(body []byte, text string) error {
 	return malformed(s.restorer.AddMessage(&s.stored))
 }
 
-// readMessage reads a message. One that a topic delivered has its body in the publication.
+// readMessage reads a message. If a topic delivered it, its body is in the publication.
 func readMessage(r wire.Reader, m *queue.MessageRecord) error {
 	if err := wire.ReadMessageRecord(r, m); err != nil {
 		return err
@@ -332,7 +332,7 @@ func readMessage(r wire.Reader, m *queue.MessageRecord) error {
 	return nil
 }
 
-// publication counts a publication, nil for none, and shares the texts that most have in common.
+// publication counts a publication, unless n is nil, and shares texts with the previous one.
 func (s *reader) publication(id queue.MessageID, n *notification.Notification) {
 	if n == nil {
 		return
@@ -352,10 +352,10 @@ func (s *reader) publication(id queue.MessageID, n *notification.Notification) {
 }
 
 // idsAtATime is the number of remembered ids to add together: more than the memory reads that a
-// processor has in flight.
+// processor does in parallel.
 const idsAtATime = 64
 
-// addIDs adds the remembered ids that were read to the restorer.
+// addIDs passes the remembered ids to the restorer.
 func (s *reader) addIDs() error {
 	if len(s.ids) == 0 {
 		return nil
@@ -369,7 +369,7 @@ func (s *reader) addIDs() error {
 	return err
 }
 
-// add reads one record, none of whose texts are parts of body, and hands it to the restorer.
+// add reads one record, with copies of all texts, and passes it to the restorer.
 func add[T any](body []byte, of wire.Codec[T], take func(T) error) error {
 	var r T
 	if err := of.Read(wire.NewReader(body), &r); err != nil {
@@ -378,7 +378,7 @@ func add[T any](body []byte, of wire.Codec[T], take func(T) error) error {
 	return malformed(take(r))
 }
 
-// malformed is the error of a Restorer that refused a record.
+// malformed wraps the error of a Restorer that refused a record.
 func malformed(err error) error {
 	if err == nil {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// sample is a golden snapshot, which has every kind of record.
+// sample is a golden snapshot that contains every kind of record.
 func sample(tb testing.TB) []byte {
 	tb.Helper()
 	data, err := os.ReadFile(goldenPath(format.CurrentVersion))
@@ -52,9 +52,8 @@ func TestSampleHasEveryKindOfRecord(t *testing.T) {
 	}
 }
 
-// TestGoldenSnapshots restores snapshots that were written once, one per format
-// version, and writes the same bytes again. Package fsm applies the history that
-// they come from.
+// TestGoldenSnapshots restores one stored snapshot of each format version and writes the same bytes
+// again. A test of package fsm creates the snapshots.
 func TestGoldenSnapshots(t *testing.T) {
 	for version := format.OldestVersion; version <= format.CurrentVersion; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
@@ -83,8 +82,7 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 	}
 }
 
-// rewritten changes the sections of a snapshot and makes checksums, numbers
-// and the count of sections right again.
+// rewritten changes the sections of a snapshot and corrects their checksums, numbers, and count.
 func rewritten(t *testing.T, data []byte, change func(kind sectionKind, payload []byte) []byte) []byte {
 	t.Helper()
 	in, err := newSectionReader(bytes.NewReader(data))
@@ -204,12 +202,12 @@ func apply(tb testing.TB, broker *queue.Broker, cmd queue.Command) {
 	broker.TakeEvents(nil)
 }
 
-// positionOf is that of a state after one entry.
+// positionOf returns the position of a state after one entry.
 func positionOf(broker *queue.Broker) Position {
 	return Position{Index: 1, Term: 1, At: broker.Now(), StateHash: broker.StateHash()}
 }
 
-// stored is the snapshot of a state.
+// stored returns the snapshot of a state.
 func stored(tb testing.TB, position Position, broker *queue.Broker) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -219,8 +217,7 @@ func stored(tb testing.TB, position Position, broker *queue.Broker) []byte {
 	return out.Bytes()
 }
 
-// sound checks that a snapshot gives a state that keeps its own rules and whose
-// snapshot has the same bytes.
+// sound checks that the state of a snapshot meets its invariants and gives the same snapshot bytes.
 func sound(t *testing.T, data []byte) {
 	t.Helper()
 	position, broker, err := Read(bytes.NewReader(data))
@@ -235,7 +232,8 @@ func sound(t *testing.T, data []byte) {
 	}
 }
 
-// TestLargeSnapshotIsWrittenInSections: neither side may hold it as a whole.
+// TestLargeSnapshotIsWrittenInSections checks that neither the writer nor the reader holds a whole
+// snapshot in memory.
 func TestLargeSnapshotIsWrittenInSections(t *testing.T) {
 	broker := queue.New()
 	apply(t, broker, &queue.CreateQueue{Queue: "big"})

@@ -9,15 +9,13 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
-// A snapshot is a preamble (the eight letters "seriatim" and a format byte)
-// followed by sections. A section is: kind (1 byte), number counted from zero
-// (4 bytes), length (4 bytes), that many bytes, CRC-32C over all of these (4
-// bytes). Numbers are little-endian.
+// A snapshot is a preamble (the eight letters "seriatim" and a format byte) and sections. A section
+// is: kind (1 byte), number counted from zero (4 bytes), length (4 bytes), contents, CRC-32C over
+// all of these (4 bytes). Numbers are little-endian.
 //
-// The first section is the header, the second the record of what belongs to
-// no queue, then come sections of records and one that ends the snapshot with
-// counts. Nothing follows it. A section of records is a sequence of: kind (1
-// byte), length (varint), protobuf message.
+// The first section is the header. The second has the state outside of queues and topics. Sections
+// of records follow, and a last one with counts. Nothing follows that. A section of records is a
+// sequence of: kind (1 byte), length (varint), protobuf message.
 const (
 	magic        = "seriatim"
 	streamFormat = 1
@@ -30,8 +28,8 @@ const (
 	sectionHeaderBytes = 9
 	// sectionBytesAim is the size at which the writer ends a section of records.
 	sectionBytesAim = 64 << 10
-	// sectionBytesMax bounds a section, and so the memory for unverified
-	// bytes. The largest record is a message of 1 MiB.
+	// sectionBytesMax bounds a section, and so the memory for bytes that are not verified yet. The
+	// largest record is a message of 1 MiB.
 	sectionBytesMax = 4 << 20
 )
 
@@ -51,11 +49,11 @@ func (k sectionKind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// sectionWriter writes the frame of a snapshot. Used by one goroutine.
+// sectionWriter writes preamble and sections. Used by one goroutine.
 type sectionWriter struct {
 	w      io.Writer
 	number uint32
-	buffer []byte // of the section being filled, behind room for its header
+	buffer []byte // the current section, after room for its header
 }
 
 // newSectionWriter writes the preamble.
@@ -66,10 +64,10 @@ func newSectionWriter(w io.Writer) (*sectionWriter, error) {
 	return &sectionWriter{w: w, buffer: make([]byte, sectionHeaderBytes, 2*sectionBytesAim)}, nil
 }
 
-// filled is the length of what the present section holds.
+// filled returns the length of the current section.
 func (s *sectionWriter) filled() int { return len(s.buffer) - sectionHeaderBytes }
 
-// end writes the present section and begins the next.
+// end writes the current section and begins the next.
 func (s *sectionWriter) end(kind sectionKind) error {
 	if s.filled() > sectionBytesMax {
 		return fmt.Errorf("writing snapshot section %d (%s): %d bytes are more than a section can hold", s.number, kind, s.filled())
@@ -86,7 +84,7 @@ func (s *sectionWriter) end(kind sectionKind) error {
 	return nil
 }
 
-// record adds a record to the present section and ends it once it is long enough.
+// record adds a record to the current section, and ends the section when it is long enough.
 func (s *sectionWriter) record(kind byte, record []byte) error {
 	buffer := binary.AppendUvarint(append(s.buffer, kind), uint64(len(record)))
 	s.buffer = append(buffer, record...)
@@ -96,12 +94,12 @@ func (s *sectionWriter) record(kind byte, record []byte) error {
 	return s.end(sectionRecords)
 }
 
-// sectionReader reads the frame of a snapshot. Used by one goroutine.
+// sectionReader reads preamble and sections. Used by one goroutine.
 type sectionReader struct {
 	r      io.Reader
 	number uint32
 	offset int64
-	buffer []byte // of the section read last, reused
+	buffer []byte // the last section, reused
 }
 
 // newSectionReader reads the preamble.
@@ -151,15 +149,15 @@ func (s *sectionReader) read() (sectionKind, []byte, error) {
 	if want != got {
 		return 0, nil, fmt.Errorf("%w: the checksum is %08x, the bytes give %08x", format.ErrChecksum, want, got)
 	}
-	// The number is under the checksum: it finds sections that are intact
-	// but missing, doubled or swapped.
+	// The checksum covers the number, so it detects intact sections that are missing, repeated or
+	// swapped.
 	if number := binary.LittleEndian.Uint32(header[1:]); number != s.number {
-		return 0, nil, fmt.Errorf("%w: section %d stands here", format.ErrChecksum, number)
+		return 0, nil, fmt.Errorf("%w: section %d is here instead", format.ErrChecksum, number)
 	}
 	return sectionKind(header[0]), payload, nil
 }
 
-// eachRecord splits a section of records. A body begins at a byte of the section.
+// eachRecord calls visit with each record of a section, and with the offset of its body.
 func eachRecord(payload []byte, visit func(kind byte, at int, body []byte) error) error {
 	for i, at := 0, 0; at < len(payload); i++ {
 		kind := payload[at]
@@ -177,7 +175,7 @@ func eachRecord(payload []byte, visit func(kind byte, at int, body []byte) error
 	return nil
 }
 
-// close checks that nothing follows.
+// close checks that nothing follows the last section.
 func (s *sectionReader) close() error {
 	var one [1]byte
 	switch _, err := io.ReadFull(s.r, one[:]); {
@@ -189,7 +187,7 @@ func (s *sectionReader) close() error {
 	return fmt.Errorf("after the last snapshot section, at byte %d: %w: more bytes follow", s.offset, format.ErrChecksum)
 }
 
-// cut turns the end of the input into damage and leaves other errors.
+// cut turns the end of the input into an error about damage, and returns other errors unchanged.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: the snapshot ends here", format.ErrChecksum)

@@ -122,7 +122,7 @@ func TestLengthIsBoundedBeforeTheChecksum(t *testing.T) {
 	}
 }
 
-// neverRead fails the test when somebody reads on.
+// neverRead fails the test if it is read.
 type neverRead struct{ t *testing.T }
 
 func (n neverRead) Read([]byte) (int, error) {

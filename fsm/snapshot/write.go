@@ -20,34 +20,33 @@ const (
 	recordDeduplication = 5
 	recordAttempt       = 6
 	recordSession       = 7
-	// Of topics. A message that a topic delivered holds its
-	// publication, or names one that an earlier record of the snapshot holds; so does
-	// what is archived, or has still to be delivered over HTTP.
+	// Kinds for topics. The first record that refers to a publication contains it: a message, an
+	// archived publication, or a pending HTTP delivery. Later records name its id.
 	recordTopic              = 8
 	recordSubscription       = 9
 	recordTopicDeduplication = 10
 	recordArchived           = 11
 	recordOutbox             = 12
-	// Of access, behind all topics.
+	// Kinds for access, after all topics.
 	recordAccessKey  = 13
 	recordUserPolicy = 14
 	recordAccount    = 15
 	recordSealingKey = 16
 )
 
-// Write writes a captured state with all bodies in it, so that it can be read anywhere.
-// Equal states at equal positions give equal bytes.
+// Write writes a captured state with all bodies, so that any node can read it. Equal states at
+// equal positions give equal bytes.
 func Write(w io.Writer, position Position, frozen *queue.Frozen) error {
 	return write(w, position, frozen, frozen.Bodies())
 }
 
-// WriteReferences writes a captured state without the bodies that this node has in
-// segments: it says where they are. Only this node can use it.
+// WriteReferences writes a captured state with the places of stored bodies instead of their texts.
+// Only this node can use it.
 func WriteReferences(w io.Writer, position Position, frozen *queue.Frozen) error {
 	return write(w, position, frozen, references{})
 }
 
-// references leaves bodies where they are.
+// references leaves stored bodies where they are.
 type references struct{}
 
 // Read returns b.
@@ -103,7 +102,7 @@ type writer struct {
 	err      error
 	scratch  []byte
 	counts   wire.SnapshotEnd
-	written  map[queue.MessageID]bool // publications; looked up, never walked
+	written  map[queue.MessageID]bool // ids of written publications
 }
 
 // single writes a section of one message.
@@ -114,14 +113,14 @@ func single[T any](s *writer, kind sectionKind, of wire.Codec[T], m *T) {
 	}
 }
 
-// record adds a record to the present section and ends the section once it is long enough. It
+// record adds a record to the current section, and ends the section when it is long enough. It
 // reports false after an error.
 func record[T any](s *writer, kind byte, count *uint64, of wire.Codec[T], r *T) bool {
 	s.scratch = of.Append(s.scratch[:0], r)
 	return s.encoded(kind, count)
 }
 
-// encoded is record for the bytes in scratch.
+// encoded is record for the encoded record in scratch.
 func (s *writer) encoded(kind byte, count *uint64) bool {
 	if s.err != nil {
 		return false
@@ -167,7 +166,7 @@ func (s *writer) topic(t queue.FrozenTopic) bool {
 	return s.err == nil
 }
 
-// archived writes a publication of an archive, of which there is one only.
+// archived writes an archived publication. An archive has each publication once.
 func (s *writer) archived(r queue.ArchivedRecord) bool {
 	if s.written[r.PublicationID] {
 		r.Content = nil
@@ -182,7 +181,7 @@ func (s *writer) outbox(r queue.OutboxRecord) bool {
 	return record(s, recordOutbox, &s.counts.Deliveries, wire.OutboxRecordCodec, &r)
 }
 
-// once leaves out a publication that was written before.
+// once omits the content of a publication that was already written.
 func (s *writer) once(id queue.MessageID, content **notification.Notification) {
 	switch {
 	case *content == nil:

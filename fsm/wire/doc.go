@@ -2,8 +2,8 @@
 // decodes them.
 //
 // The functions are generated from the .proto files of package fsm. They work on the types of
-// package queue without messages between, and give the bytes of the protobuf library, which the
-// test of this package compares. Equal values give equal bytes: no message has a map.
+// package queue directly, and write the same bytes as the protobuf library; a test compares them.
+// Equal values give equal bytes: no message has a map.
 package wire
 
 //go:generate go run -C ../../test/tools ./protogen -wire queue -out fsm/wire fsm/command.proto fsm/result.proto fsm/snapshot.proto

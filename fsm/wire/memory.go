@@ -6,12 +6,12 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Memory holds lists and names that the commands of one entry after another use. A nil Memory
-// allocates. The zero value is ready; not safe for concurrent use.
+// Memory holds lists and names that are reused for the commands of one entry after another. A nil
+// Memory allocates. The zero value is ready; not safe for concurrent use.
 type Memory struct {
 	sends   Slab[queue.SendEntry]
 	handles Slab[string]
-	names   [namesMax]string // read lately, by slot
+	names   [namesMax]string // recent names, by a hash
 }
 
 const (
@@ -19,15 +19,16 @@ const (
 	nameBytesMax = 256 // no queue, group or sender has a longer name
 )
 
-// Reader reads data with the memory. Its values are valid until Reset. Texts are copies.
+// Reader returns a Reader that uses the memory. Its values are valid until Reset, its texts are
+// copies.
 func (m *Memory) Reader(data []byte) Reader {
 	return Reader{rest: textOf(data), memory: m, copies: true}
 }
 
-// SharedReader is Reader for values whose texts are parts of text.
+// SharedReader returns a Reader that uses the memory. Its texts are parts of text.
 func (m *Memory) SharedReader(text string) Reader { return Reader{rest: text, memory: m} }
 
-// Reset ends the life of all lists.
+// Reset reuses the memory of all lists.
 func (m *Memory) Reset() {
 	m.sends.Reset()
 	m.handles.Reset()
@@ -49,7 +50,7 @@ func (m *Memory) texts(n int) []string {
 	return m.handles.Take(n)[:0]
 }
 
-// name returns a copy of a name, mostly the same as before for the same name.
+// name returns a copy of a name, usually one that an earlier command uses, too.
 func (m *Memory) name(text string) string {
 	if len(text) == 0 || len(text) > nameBytesMax {
 		return strings.Clone(text)
@@ -65,7 +66,7 @@ func (m *Memory) name(text string) string {
 	return *known
 }
 
-// Slab returns zero values that all end at once.
+// Slab allocates zero values that are freed together.
 type Slab[T any] struct {
 	values []T
 	used   int
@@ -78,7 +79,7 @@ const (
 	slabMax = 4096
 )
 
-// Take returns n values. Values that it returned before stay where they are.
+// Take returns n values. It does not move values that it returned before.
 func (s *Slab[T]) Take(n int) []T {
 	if len(s.values)-s.used < n {
 		s.values, s.used = make([]T, max(n, slabMin, min(2*len(s.values), slabMax))), 0
@@ -87,7 +88,7 @@ func (s *Slab[T]) Take(n int) []T {
 	return s.values[s.used-n : s.used : s.used]
 }
 
-// Reset sets the values to zero, to be taken again.
+// Reset sets all values to zero and reuses them.
 func (s *Slab[T]) Reset() {
 	if len(s.values) > slabMax {
 		s.values = nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Names that share a slot do not take each other's place in what was decoded.
+// Names that share a slot of the memory are not confused.
 func TestMemoryTellsNamesApart(t *testing.T) {
 	var m Memory
 	names := []string{"", "a", strings.Repeat("x", nameBytesMax) + "y"}

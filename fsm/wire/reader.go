@@ -29,13 +29,13 @@ type Reader struct {
 	copies bool // texts are copies
 }
 
-// NewReader reads data into values that hold no part of it.
+// NewReader returns a Reader whose values share no memory with data.
 func NewReader(data []byte) Reader { return Reader{rest: textOf(data), copies: true} }
 
-// NewSharedReader reads text into values whose texts are parts of it.
+// NewSharedReader returns a Reader whose texts are parts of text.
 func NewSharedReader(text string) Reader { return Reader{rest: text} }
 
-// textOf returns data as text. The caller must not change data as long as a Reader has it.
+// textOf returns data as text. The caller must not change data while a Reader uses it.
 func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 func (r *Reader) fail(text string, args ...any) {
@@ -103,7 +103,7 @@ func (r *Reader) narrow(limit uint32, name string) uint32 {
 	return v
 }
 
-// part reads a field of bytes, which stay a part of the input.
+// part returns a field of bytes, a part of the input.
 func (r *Reader) part() string {
 	n := r.number()
 	if n > uint64(len(r.rest)) {
@@ -124,7 +124,7 @@ func (r *Reader) text() string {
 
 func (r *Reader) copy() string { return strings.Clone(r.part()) }
 
-// name reads a text that other messages have, too.
+// name reads a text that other messages probably have, too.
 func (r *Reader) name() string {
 	if r.memory == nil {
 		return r.text()
@@ -132,7 +132,8 @@ func (r *Reader) name() string {
 	return r.memory.name(r.part())
 }
 
-// bytes returns a copy, nil for none. With a Memory it is a part of the input.
+// bytes returns a copy of a field, or nil if it is empty. With a Memory, it returns a part of the
+// input.
 func (r *Reader) bytes() []byte {
 	v := r.part()
 	switch {
@@ -144,7 +145,7 @@ func (r *Reader) bytes() []byte {
 	return unsafe.Slice(unsafe.StringData(v), len(v))
 }
 
-// fill reads a value of fixed length. No bytes stand for zeros.
+// fill reads a value of fixed length. An empty field stands for zeros.
 func (r *Reader) fill(value []byte, name string) {
 	v := r.part()
 	if len(v) != 0 && len(v) != len(value) {
@@ -159,16 +160,16 @@ func (r *Reader) tooMany(name string) error {
 	return malformed("more than one %s for each of its kinds", name)
 }
 
-// nested returns the reader of a message in a field.
+// nested returns a Reader of the message in a field.
 func (r *Reader) nested() Reader {
 	v := r.part()
 	return Reader{rest: v, memory: r.memory, copies: r.copies}
 }
 
-// own returns the reader of a message whose texts share one copy of it.
+// own returns a Reader of the message in a field whose texts share one copy of it.
 func (r *Reader) own() Reader { return Reader{rest: r.copy()} }
 
-// run returns how many fields in a row, from the present one on, have its tag.
+// run returns the number of consecutive fields with the current tag, including the current one.
 func (r *Reader) run() (n int) {
 	for walk := *r; walk.tag == r.tag; {
 		n++
@@ -193,7 +194,7 @@ func (r *Reader) skip() {
 	r.rest = r.rest[n:]
 }
 
-// body reads the text of a body. A message has either that or the place of a stored body.
+// body reads the text of a body. A message has either a text or the place of a stored body.
 func (r *Reader) body(before content.Body) content.Body {
 	text := r.text()
 	if before.Stored() && text != "" {
@@ -206,7 +207,7 @@ func (r *Reader) body(before content.Body) content.Body {
 	return content.NewBody(text)
 }
 
-// bodyOf returns the body that s names.
+// bodyOf returns the stored body that s describes.
 func (r *Reader) bodyOf(before content.Body, s *StoredBody) content.Body {
 	if s.Segment == 0 || s.Length == 0 || !before.Stored() && before.Len() > 0 {
 		r.fail("a stored body that cannot be one")
@@ -215,7 +216,7 @@ func (r *Reader) bodyOf(before content.Body, s *StoredBody) content.Body {
 	return content.StoredBody(content.Place{Segment: s.Segment, Offset: s.Offset}, s.Length, s.Digest)
 }
 
-// storedBody returns where a body is stored.
+// storedBody describes the place of a stored body.
 func storedBody(body content.Body) StoredBody {
 	at := body.Place()
 	return StoredBody{Segment: at.Segment, Offset: at.Offset, Length: uint32(body.Len()), Digest: body.Digest()}

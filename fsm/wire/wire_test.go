@@ -24,7 +24,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/notification"
 )
 
-// message is one message of the generated code. Values are pointers.
+// message describes one message of the generated code. The values are pointers.
 type message struct {
 	name   protoreflect.FullName
 	value  func() any // zero
@@ -51,7 +51,7 @@ func same(a, b any) string {
 	return cmp.Diff(a, b, fsmtest.SameBody, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(notification.Notification{}, "MessageID"))
 }
 
-// library returns the bytes that the protobuf library makes of data. It drops unknown fields.
+// library decodes data with the protobuf library and encodes it again without unknown fields.
 func (m message) library(data []byte) ([]byte, error) {
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(m.name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (m message) library(data []byte) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(decoded)
 }
 
-// accepted fails if data is read, but not as the library reads it.
+// accepted checks that data that is read gives the value that the library reads.
 func (m message) accepted(t testing.TB, data []byte) {
 	t.Helper()
 	got, err := m.read(NewReader(data))
@@ -80,7 +80,7 @@ func (m message) accepted(t testing.TB, data []byte) {
 	}
 	want, err := m.read(NewReader(again))
 	if err != nil && strings.Contains(err.Error(), "more than") {
-		return // the library merged two messages into an array that is too long
+		return // the library merges two messages into an array that is too long
 	}
 	if err != nil {
 		t.Fatalf("%s: %x is read, %x is not: %v", m.name, data, again, err)
@@ -94,7 +94,7 @@ func (m message) accepted(t testing.TB, data []byte) {
 	}
 }
 
-// kept fails unless a filled value gives the bytes of the library and is read again.
+// kept checks that a filled value is encoded as by the library and read back.
 func (m message) kept(t testing.TB, filler *fsmtest.Filler) []byte {
 	t.Helper()
 	want := m.value()
@@ -113,8 +113,8 @@ func (m message) kept(t testing.TB, filler *fsmtest.Filler) []byte {
 	return data
 }
 
-// TestMessagesAreThoseOfTheLibrary compares every message, full, drawn, damaged, cut short, twice,
-// and with unknown fields.
+// TestMessagesAreThoseOfTheLibrary compares every message with the library: full, random, damaged,
+// truncated, repeated, and with unknown fields.
 func TestMessagesAreThoseOfTheLibrary(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 1023, protowire.VarintType), 300)
 	for _, m := range messages {
@@ -137,7 +137,7 @@ func TestMessagesAreThoseOfTheLibrary(t *testing.T) {
 	}
 }
 
-// FuzzRead compares what is read with the library, for any bytes.
+// FuzzRead compares how we and the library read arbitrary bytes.
 func FuzzRead(f *testing.F) {
 	for i, m := range messages {
 		v := m.value()
@@ -147,7 +147,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i byte, data []byte) { messages[int(i)%len(messages)].accepted(t, data) })
 }
 
-// awkward are messages that an encoder does not write.
+// awkward contains messages that are valid but never written by an encoder.
 func TestAwkwardMessages(t *testing.T) {
 	text := func(dst []byte, number protowire.Number, text string) []byte {
 		return protowire.AppendString(protowire.AppendTag(dst, number, protowire.BytesType), text)
@@ -186,7 +186,7 @@ func TestAwkwardMessages(t *testing.T) {
 	}
 }
 
-// TestReadRefuses holds what the Go types cannot keep.
+// TestReadRefuses checks values that the Go types cannot hold.
 func TestReadRefuses(t *testing.T) {
 	number := func(number protowire.Number, v uint64) []byte {
 		return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), v)
@@ -225,7 +225,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestStoredBodies keeps where bodies are.
+// TestStoredBodies checks that the place of a body is encoded.
 func TestStoredBodies(t *testing.T) {
 	for _, digest := range []uint64{0, 1 << 63} {
 		want := queue.MessageRecord{Sequence: 1, Body: content.StoredBody(content.Place{Segment: 3, Offset: 1 << 20}, 300, digest)}
@@ -241,7 +241,8 @@ func TestStoredBodies(t *testing.T) {
 	}
 }
 
-// TestEmptyListOfQueuesIsNotNone keeps a policy that names no queue.
+// TestEmptyListOfQueuesIsNotNone checks that an empty list of queues in a policy differs from no
+// list.
 func TestEmptyListOfQueuesIsNotNone(t *testing.T) {
 	for _, want := range [][]string{nil, {}, {"a"}} {
 		a := queue.QueueAttributes{}

@@ -32,7 +32,7 @@ func (t *Table) Account(id string) (Account, bool) {
 	return Account{}, false
 }
 
-// Accounts visits all accounts by id.
+// Accounts calls yield for each account, in the order of their ids.
 func (t *Table) Accounts(yield func(Account) bool) {
 	t.accounts.Scan(func(_ string, a *Account) bool { return yield(*a) })
 }

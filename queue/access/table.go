@@ -54,12 +54,12 @@ func (t *Table) Policy(u User) string {
 	return ""
 }
 
-// Keys visits all keys by id.
+// Keys visits all keys in order of id.
 func (t *Table) Keys(yield func(Key) bool) {
 	t.keys.Scan(func(_ string, k *Key) bool { return yield(*k) })
 }
 
-// Policies visits the policies of all users, by account and name.
+// Policies visits the policies of all users in order of account and name.
 func (t *Table) Policies(yield func(Policy) bool) {
 	t.policies.Scan(func(p *Policy) bool { return yield(*p) })
 }

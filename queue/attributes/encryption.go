@@ -1,7 +1,7 @@
 package attributes
 
-// ClaimEncryption has SqsManagedSseEnabled among listed attributes say true only if bodies are
-// encrypted at rest, which is not for the state to know.
+// ClaimEncryption sets SqsManagedSseEnabled to false in a list of attributes, unless bodies are
+// encrypted at rest. The state does not contain whether they are.
 func ClaimEncryption(listed []Attribute, encrypted bool) {
 	for i := range listed {
 		if listed[i].Name == nameSQSManaged && !encrypted {

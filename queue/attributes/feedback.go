@@ -7,22 +7,21 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// Feedback are the attributes of a topic about the logging of deliveries by one protocol,
-// which are stored and returned only. Each is empty until it is set; Terraform sets every
-// sample rate, also to 0.
+// Feedback holds the attributes of a topic for the delivery log of one protocol. They are stored
+// and returned only. Each is empty until it is set; Terraform sets every sample rate, even to 0.
 type Feedback struct {
 	SuccessRole string // ARN
 	FailureRole string // ARN
 	SampleRate  string // of successes, in percent
 }
 
-// feedbackProtocols are those that SNS has such attributes for; the order is that of
-// Topic.Feedback, which snapshots have, too.
+// feedbackProtocols are the protocols with such attributes. Their order is that of Topic.Feedback
+// and of snapshots.
 var feedbackProtocols = [feedbackCount]string{"Application", "Firehose", "HTTP", "Lambda", "SQS"}
 
 const feedbackCount = 5
 
-// feedbackRows are three for each protocol.
+// feedbackRows returns three rows for each protocol.
 func feedbackRows() settables[Topic] {
 	var rows settables[Topic]
 	for i, protocol := range feedbackProtocols {

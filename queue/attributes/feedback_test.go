@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
-// Each protocol has its own three, which are listed once they are set.
+// Each protocol has three feedback attributes of its own, which are listed once they are set.
 func TestFeedback(t *testing.T) {
 	given := []Attribute{
 		{"ApplicationSuccessFeedbackSampleRate", "0"},

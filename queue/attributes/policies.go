@@ -5,16 +5,15 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Policies are the policies among the attributes of a command, read by the node
-// that accepted it. The attributes have them as they were sent, which error
-// texts repeat; what is stored and obeyed is this. A policy that is missing
-// here is read when the command is applied.
+// Policies holds the policies among the attributes of a command, as the accepting node parsed them.
+// They are what the queue stores and follows; the attributes keep the original text, which errors
+// quote. A policy that is missing here is parsed when the command is applied.
 type Policies struct {
 	Redrive      *policy.Redrive
 	RedriveAllow *policy.RedriveAllow
 }
 
-// ParsePolicies reads the policies of a command that was found valid.
+// ParsePolicies parses the policies of a valid command.
 func ParsePolicies(given []Attribute) (p Policies) {
 	for _, a := range given {
 		switch a.Name {
@@ -31,12 +30,12 @@ func ParsePolicies(given []Attribute) (p Policies) {
 	return p
 }
 
-// InvalidPolicy refuses an access policy of a queue and says what is wrong with it.
+// InvalidPolicy returns the error for an invalid access policy of a queue.
 func InvalidPolicy(reason string) *refusal.Error {
 	return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", NamePolicy, ". Reason: ", reason)
 }
 
-// policyValue is Policy: a JSON object, stored as sent and returned as stored.
+// policyValue is the value of Policy: a JSON object, stored and returned as sent.
 func policyValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		if value != "" && !policy.IsAccess(value) {
@@ -48,7 +47,6 @@ func policyValue() (parseAttribute, printAttribute, takes) {
 	return parse, func(a *Queue) string { return a.Policy }, takesPolicy(policy.AccessGrammar)
 }
 
-// redriveValue is RedrivePolicy.
 func redriveValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
 		if in.Policies.Redrive != nil {
@@ -65,7 +63,6 @@ func redriveValue() (parseAttribute, printAttribute, takes) {
 	return parse, func(a *Queue) string { return a.Redrive.Text }, takesPolicy(policy.RedriveGrammar)
 }
 
-// redriveAllowValue is RedriveAllowPolicy.
 func redriveAllowValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
 		if in.Policies.RedriveAllow != nil {
@@ -103,8 +100,7 @@ func badRedrive(text, reason string) *refusal.Error {
 	return refusal.InvalidValue(text, nameRedrivePolicy, reason)
 }
 
-// RedriveTargetMissing refuses a RedrivePolicy, given as sent, whose target
-// does not exist.
+// RedriveTargetMissing refuses a RedrivePolicy, quoted as sent, whose target does not exist.
 func RedriveTargetMissing(text string) *refusal.Error { return badRedrive(text, policy.TargetMissing) }
 
 // RedriveTargetElsewhere refuses a target of another account.
@@ -118,8 +114,8 @@ func RedriveTargetWrongType(text string) *refusal.Error {
 	return badRedrive(text, "Dead-letter queue must be same type of queue as the source..")
 }
 
-// RedriveNotAllowed refuses a target whose RedriveAllowPolicy leaves the
-// source out. The text of AWS is not known.
+// RedriveNotAllowed refuses a target whose RedriveAllowPolicy does not list the source. The text of
+// AWS is unknown.
 func RedriveNotAllowed(text string) *refusal.Error {
 	return badRedrive(text, "The RedriveAllowPolicy of the dead letter target does not allow this source queue.")
 }

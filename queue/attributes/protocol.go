@@ -19,7 +19,7 @@ const (
 
 var protocols = words{ProtocolQueue: {"sqs", 1}, ProtocolHTTP: {"http", 1}, ProtocolHTTPS: {"https", 1}}
 
-// String returns the name that SNS has for the protocol.
+// String returns the name of the protocol in SNS.
 func (p Protocol) String() string {
 	if !p.Known() {
 		return ""
@@ -27,10 +27,10 @@ func (p Protocol) String() string {
 	return protocols[p].text
 }
 
-// Known reports whether there is such a protocol.
+// Known reports whether the protocol exists.
 func (p Protocol) Known() bool { return int(p) < len(protocols) }
 
-// Since returns the format version that the protocol came with.
+// Since returns the format version that introduced the protocol.
 func (p Protocol) Since() uint32 {
 	if !p.Known() {
 		return 0
@@ -41,15 +41,15 @@ func (p Protocol) Since() uint32 {
 // Web reports whether messages are posted to a URL.
 func (p Protocol) Web() bool { return p != ProtocolQueue }
 
-// ParseProtocol finds a protocol by the name that SNS has for it.
+// ParseProtocol returns the protocol with a name in SNS.
 func ParseProtocol(name string) (Protocol, bool) {
 	i := protocols.index(name)
 	return Protocol(max(i, 0)), i >= 0
 }
 
-// IsEndpoint reports whether text can be the URL of a subscriber with a web protocol:
-// its scheme is that of the protocol, a host follows, and there is nothing in it that
-// a URL cannot have. Where the host is, is asked when it is connected to.
+// IsEndpoint reports whether text can be the URL of a subscriber with a web protocol: it has the
+// scheme of the protocol, a host, and only characters that a URL can have. The address of the host
+// is checked when a node connects.
 func (p Protocol) IsEndpoint(text string) bool {
 	if !p.Web() || len(text) > limits.EndpointLengthMax || content.BadCharacter(text) {
 		return false
@@ -58,8 +58,8 @@ func (p Protocol) IsEndpoint(text string) bool {
 	return ok && host != "" && host[0] != ':' && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-// OriginOf is the scheme and the host of such a URL: what may be shown of it where
-// names, passwords and queries should not be.
+// OriginOf returns scheme and host of such a URL. The other parts may contain names, passwords and
+// queries.
 func OriginOf(endpoint string) string {
 	scheme, rest, ok := strings.Cut(endpoint, "://")
 	if !ok {

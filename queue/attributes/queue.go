@@ -11,9 +11,8 @@ import (
 // the name AWS gives it.
 type Attribute struct{ Name, Value string }
 
-// Queue are the typed attributes of a queue. The zero value means
-// nothing; start from Default. A value is replaced as a whole,
-// never changed in place, so copies may be shared with snapshots.
+// Queue holds the typed attributes of a queue. The zero value is not valid; start from Default. A
+// value is replaced as a whole, never changed in place, so snapshots may share copies.
 type Queue struct {
 	FIFO                    bool
 	DelaySeconds            int64
@@ -34,19 +33,19 @@ type Queue struct {
 	ImplicitDeadLetterQueue bool
 	ReservedAttributes      bool // ReservedAttributesEnabled
 	Profile                 Profile
-	// Extensions records which extension attributes were set or preset by
-	// a profile, since only those are listed (decision 20).
+	// Extensions records which extension attributes were set, or preset by a profile: only those
+	// are listed (decision 20).
 	Extensions ExtensionSet
 }
 
 // Encryption holds the SSE attributes, which are stored and returned only.
 type Encryption struct {
 	KMSMasterKeyID  string
-	KMSReuseSeconds int64 // 300 is the default and not listed
+	KMSReuseSeconds int64 // not listed while it has the default, 300
 	SQSManaged      bool
 }
 
-// Profile is the CompatibilityProfile a queue was created with.
+// Profile is the CompatibilityProfile with which a queue was created.
 type Profile uint8
 
 // Profiles; the numbers are stored in snapshots.
@@ -59,8 +58,8 @@ const (
 // ExtensionSet is a bit set over the extension attributes.
 type ExtensionSet uint32
 
-// Bits of the extension attributes. They are stored in snapshots, so a number
-// is never given to another attribute.
+// Bits of the extension attributes. Snapshots contain them, so a number is never reused for another
+// attribute.
 const (
 	extensionWindow          ExtensionSet = 1 << 0
 	extensionEnabled         ExtensionSet = 1 << 1
@@ -77,8 +76,8 @@ const (
 	extensionProfile         ExtensionSet = 1 << 12
 )
 
-// Defaults of the attributes. MaximumMessageSize is that of AWS since August
-// 2025; the windows are the five minutes of AWS.
+// Defaults. MaximumMessageSize is that of AWS since August 2025; the windows are the five minutes
+// of AWS.
 const (
 	retentionSecondsDefault     = 345_600
 	visibilitySecondsDefault    = 30
@@ -88,7 +87,7 @@ const (
 	groupMessagesDefault        = limits.ReceiveMessagesMax
 )
 
-// Default are the attributes of a queue created without any.
+// Default returns the attributes of a queue that was created without any.
 func Default(fifo bool) Queue {
 	return Queue{
 		FIFO:               fifo,
@@ -102,9 +101,9 @@ func Default(fifo bool) Queue {
 	}
 }
 
-// presets are the attributes that a CompatibilityProfile sets at creation,
-// before those of the request. Each profile lists only where it differs from
-// aws, plus what Yandex fixes explicitly.
+// presets returns the attributes that a CompatibilityProfile sets at creation, before those of the
+// request. A profile lists only its differences from aws, and the values that Yandex documents as
+// fixed.
 func (p Profile) presets() []Attribute {
 	switch p {
 	case ProfileAWS:
@@ -128,8 +127,8 @@ func (p Profile) presets() []Attribute {
 	return nil
 }
 
-// Create are the attributes of a new queue: the defaults, then the
-// presets of the requested profile, then what the request gives.
+// Create returns the attributes of a new queue: the defaults, changed by the presets of the
+// requested profile, and then by the request.
 func Create(fifo bool, given []Attribute, in Assignment) (Queue, *refusal.Error) {
 	a := Default(fifo)
 	if profile, ok := ValueOf(given, nameProfile); ok {
@@ -148,8 +147,7 @@ func Create(fifo bool, given []Attribute, in Assignment) (Queue, *refusal.Error)
 	return a, nil
 }
 
-// preset applies the presets of a profile. Those that only a FIFO queue has
-// are left out on a standard queue.
+// preset applies the presets of a profile. It omits those for FIFO queues on a standard queue.
 func (a *Queue) preset(profile string) *refusal.Error {
 	p, ok := parseProfile(profile)
 	if !ok {
@@ -166,8 +164,8 @@ func (a *Queue) preset(profile string) *refusal.Error {
 	return nil
 }
 
-// WithChanges are the attributes after SetQueueAttributes. One bad attribute
-// refuses them all.
+// WithChanges returns the attributes after SetQueueAttributes. One invalid attribute refuses the
+// whole request.
 func (a Queue) WithChanges(given []Attribute, in Assignment) (Queue, *refusal.Error) {
 	b := a
 	for _, g := range given {
@@ -185,8 +183,7 @@ func (a Queue) WithChanges(given []Attribute, in Assignment) (Queue, *refusal.Er
 	return b, nil
 }
 
-// assign sets one attribute, after the checks of its name against the queue
-// type and of its value.
+// assign checks name and value of one attribute for the queue type, and sets it.
 func (a *Queue) assign(g Attribute, in Assignment) *refusal.Error {
 	r := findAttribute(g.Name)
 	if r == nil {
@@ -208,7 +205,7 @@ func (a *Queue) assign(g Attribute, in Assignment) *refusal.Error {
 	return nil
 }
 
-// consistent checks the rules between attributes after given was assigned.
+// consistent checks the rules between attributes, after those in given were set.
 func (a *Queue) consistent(given []Attribute) *refusal.Error {
 	if a.HighThroughput && a.Deduplication.Scope != deduplication.ScopeMessageGroup {
 		return Invalid(nameThroughputLimit)
@@ -216,8 +213,8 @@ func (a *Queue) consistent(given []Attribute) *refusal.Error {
 	if a.Deduplication.IDAndContent && !a.Deduplication.ContentBased {
 		return Invalid(nameContentMode)
 	}
-	// AWS refuses the two kinds of encryption in one request, with the
-	// code for a bad name; asked for one after the other, the later wins.
+	// AWS refuses both kinds of encryption in one request with the code for an invalid name. If
+	// they are requested one after the other, the later one applies.
 	if key, _ := ValueOf(given, nameKMSKey); key != "" {
 		managed, _ := ValueOf(given, nameSQSManaged)
 		if on, _ := ParseBool(managed); on {
@@ -228,9 +225,9 @@ func (a *Queue) consistent(given []Attribute) *refusal.Error {
 	return nil
 }
 
-// Differs names the first requested attribute whose value is not the current
-// one, "" if there is none: what decides whether CreateQueue on an existing
-// queue succeeds. The request must be valid by itself first.
+// Differs returns the first requested attribute whose value differs from the current one, "" if
+// there is none. CreateQueue on an existing queue succeeds only without a difference. It returns an
+// error for an invalid request.
 func (a Queue) Differs(requested []Attribute, in Assignment) (string, *refusal.Error) {
 	if _, err := Create(a.FIFO, requested, in); err != nil {
 		return "", err
@@ -247,8 +244,8 @@ func (a Queue) Differs(requested []Attribute, in Assignment) (string, *refusal.E
 	return "", nil
 }
 
-// List gives every settable attribute that has a value, sorted by name.
-// Extension attributes appear only if they were set or preset.
+// List returns every attribute that can be set and has a value, sorted by name. It includes only
+// extension attributes that were set or preset.
 func (a Queue) List() []Attribute {
 	listed := make([]Attribute, 0, len(attributeTable))
 	for i := range attributeTable {
@@ -263,8 +260,8 @@ func (a Queue) List() []Attribute {
 	return listed
 }
 
-// Check checks what needs no state: that the attributes of a
-// queue of this type exist, and have a value that a queue may have.
+// Check makes the checks that need no state: a queue of this type has the attributes, and permits
+// their values.
 func Check(fifo bool, given []Attribute, in Assignment) *refusal.Error {
 	a := Default(fifo)
 	for _, g := range given {
@@ -275,7 +272,7 @@ func Check(fifo bool, given []Attribute, in Assignment) *refusal.Error {
 	return nil
 }
 
-// ValueOf is the value given to a name.
+// ValueOf returns the value of an attribute in a list.
 func ValueOf(attrs []Attribute, name string) (string, bool) {
 	for i := range attrs {
 		if attrs[i].Name == name {
@@ -285,7 +282,7 @@ func ValueOf(attrs []Attribute, name string) (string, bool) {
 	return "", false
 }
 
-// Invalid refuses the value of an attribute.
+// Invalid returns the error for an invalid value of an attribute.
 func Invalid(name string) *refusal.Error {
 	return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", name, ".")
 }

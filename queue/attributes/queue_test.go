@@ -31,8 +31,7 @@ var fifoDefaults = []Attribute{
 	{"VisibilityTimeout", "30"},
 }
 
-// with replaces and adds attributes in a sorted list, and drops those whose
-// new value is empty.
+// with replaces and adds attributes in a sorted list, and removes those whose new value is empty.
 func with(list []Attribute, changes ...Attribute) []Attribute {
 	values := map[string]string{}
 	for _, a := range append(append([]Attribute{}, list...), changes...) {

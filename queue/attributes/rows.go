@@ -2,8 +2,7 @@ package attributes
 
 import "github.com/seriatimq/seriatim/queue/limits"
 
-// attributeTable has one row per settable attribute, sorted by name. It is
-// never changed.
+// attributeTable has one row for each attribute that can be set, sorted by name.
 var attributeTable = [...]attribute{
 	row(nameProfile, 1, anyQueue,
 		"Presets other attributes as AWS SQS (`aws`), Yandex Message Queue (`ymq`) or Azure Service Bus (`servicebus`) has them.",
@@ -113,7 +112,8 @@ var attributeTable = [...]attribute{
 			func(a *Queue) *int64 { return &a.VisibilitySeconds })),
 }
 
-// row makes a row of an attribute that came with a format version and does something.
+// row makes a row. since is the format version that introduced the attribute, does a sentence for
+// the manual.
 func row(name string, since uint32, kind attributeKind, does string, value func() (parseAttribute, printAttribute, takes)) attribute {
 	parse, show, values := value()
 	values.mustSay(name, since)
@@ -128,14 +128,14 @@ type Described struct {
 	Name      string
 	FIFO      bool   // only FIFO queues have it
 	Fixed     bool   // it can be given at creation only
-	Extension bool   // AWS has none of this name, and it is listed once it was set
-	Values    string // that it takes
+	Extension bool   // AWS has no such attribute; it is listed only after it was set
+	Values    string // the values that it accepts
 	Default   string // empty: none
-	Since     uint32 // the format version that it came with
+	Since     uint32 // the format version that introduced it
 	Does      string
 }
 
-// Describe describes all attributes that can be set, by name.
+// Describe describes all queue attributes that can be set, by name.
 func Describe() []Described {
 	list := make([]Described, len(attributeTable))
 	for i := range attributeTable {
@@ -152,7 +152,7 @@ func Describe() []Described {
 	return list
 }
 
-// TopicNames are those of the attributes of a topic that can be set.
+// TopicNames returns the names of the topic attributes that can be set.
 func TopicNames() (names []string) {
 	for i := range topicTable {
 		if !topicTable[i].readOnly {
@@ -162,8 +162,8 @@ func TopicNames() (names []string) {
 	return names
 }
 
-// Unlisted are the extension attributes that a queue has and does not list, because they were
-// never set, with their defaults.
+// Unlisted returns the extension attributes that are missing in the list of a queue because they
+// were never set, with their defaults.
 func Unlisted(fifo bool, listed map[string]string) map[string]string {
 	left := map[string]string{}
 	for i := range attributeTable {

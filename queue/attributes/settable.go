@@ -8,39 +8,38 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// How SNS begins the text of a refusal: that of an attribute of a new topic or
-// subscription, and that of one which is changed.
+// Beginnings of SNS errors: for an attribute of a new topic or subscription, and for a changed
+// attribute.
 const (
 	prefixCreate = "Invalid parameter: Attributes Reason: "
 	prefixSet    = "Invalid parameter: "
 )
 
-// unknownName is all that SNS says of an attribute that does not exist, cannot be
-// set, or exists on FIFO topics only.
+// unknownName is the only text of SNS for an attribute that does not exist, cannot be set, or
+// exists on FIFO topics only.
 const unknownName = "AttributeName"
 
-// settable is one row: all that is known about one attribute of a topic or a
-// subscription.
+// settable is the row of one attribute of a topic or a subscription.
 type settable[T any] struct {
 	name     string
-	since    uint32 // the format version it came with
+	since    uint32 // the format version that introduced it
 	takes    takes
 	fifoOnly bool // exists on FIFO topics only
-	fixed    bool // can only be given at creation
-	readOnly bool // is listed, and never given
-	early    bool // is read before those that are not
+	fixed    bool // it can be set at creation only
+	readOnly bool // it is listed, but cannot be set
+	early    bool // it is parsed before the attributes that are not early
 	parse    parseSettable[T]
 	print    printSettable[T]
-	// same compares two values that print differently but mean the same;
-	// nil compares what is printed.
+	// same compares values that may print differently but mean the same; nil compares the printed
+	// values.
 	same func(a, b *T) bool
 }
 
 type (
-	// parseSettable sets an attribute, or says what is wrong with the value
-	// without the beginning that depends on the request.
+	// parseSettable sets an attribute, or returns the reason why the value is invalid. The caller
+	// adds the beginning of the text, which depends on the request.
 	parseSettable[T any] func(a *T, value string, in Assignment) (reason string)
-	// printSettable is the value, also a default, and whether it is listed.
+	// printSettable returns the value, even a default, and whether it is listed.
 	printSettable[T any] func(a *T) (value string, listed bool)
 )
 
@@ -66,7 +65,7 @@ func (r *settable[T]) equal(a, b *T) bool {
 // settables are the rows of a table, sorted by name.
 type settables[T any] []settable[T]
 
-// sorted sorts rows by name, each of which must say what it takes since when.
+// sorted sorts rows by name. It panics if a row lacks its format version or its values.
 func sorted[T any](rows settables[T]) settables[T] {
 	for i := range rows {
 		rows[i].takes.mustSay(rows[i].name, rows[i].since)
@@ -75,7 +74,7 @@ func sorted[T any](rows settables[T]) settables[T] {
 	return rows
 }
 
-// find is the row of an attribute, nil if there is none.
+// find returns the row of an attribute, nil if there is none.
 func (rows settables[T]) find(name string) *settable[T] {
 	i, found := slices.BinarySearchFunc(rows, name, func(r settable[T], name string) int {
 		return strings.Compare(r.name, name)
@@ -91,11 +90,11 @@ type assignment struct {
 	given  []Attribute
 	in     Assignment
 	fifo   bool // of the topic
-	change bool // what is set exists already
+	change bool // the topic or subscription exists already
 }
 
-// assign sets the attributes of a request, or says what is wrong with the first
-// that cannot be set.
+// assign sets the attributes of a request. It returns the reason why the first invalid one is
+// refused, "" if all are set.
 func (rows settables[T]) assign(a *T, q assignment) (reason string) {
 	for _, early := range [...]bool{true, false} {
 		for _, g := range q.given {
@@ -114,7 +113,7 @@ func (rows settables[T]) assign(a *T, q assignment) (reason string) {
 	return ""
 }
 
-// equal compares the attributes of a request only.
+// equal compares only the attributes that are in given.
 func (rows settables[T]) equal(a, b *T, given []Attribute) bool {
 	for _, g := range given {
 		if !rows.find(g.Name).equal(a, b) {
@@ -124,7 +123,7 @@ func (rows settables[T]) equal(a, b *T, given []Attribute) bool {
 	return true
 }
 
-// list gives what is listed, sorted by name.
+// list returns the listed attributes, sorted by name.
 func (rows settables[T]) list(a *T, fifo bool) []Attribute {
 	listed := make([]Attribute, 0, len(rows))
 	for i := range rows {
@@ -139,21 +138,21 @@ func (rows settables[T]) list(a *T, fifo bool) []Attribute {
 	return listed
 }
 
-// refuse is the refusal of a reason, nil for none.
+// refuse returns the error for a reason, nil if there is none.
 func refuse(prefix, reason string) *refusal.Error {
 	if reason == "" {
 		return nil
 	}
-	// What is repeated of a value may be any bytes, or end within a character.
+	// The quoted value may have any bytes, or end within a character.
 	return refusal.New(refusal.SNSInvalidParameter, prefix, strings.ToValidUTF8(reason, "\ufffd"))
 }
 
-// badValue says what a value has to be, in the form of SNS.
+// badValue returns the reason for an invalid value, in the form of SNS.
 func badValue(name, value, rule string) string {
 	return name + ": Invalid value [" + refusal.Echo(value) + "]. " + rule
 }
 
-// badChoice refuses a value that is none of the words.
+// badChoice returns the reason for a value that is none of the words.
 func badChoice(name, value string, w words) string {
 	texts := make([]string, len(w))
 	for i := range w {
@@ -162,7 +161,7 @@ func badChoice(name, value string, w words) string {
 	return badValue(name, value, "Please use either "+strings.Join(texts, " or "))
 }
 
-// settableFlag is a boolean, read without regard to letter case and printed in
+// settableFlag returns the row of a boolean. Its value is parsed in any letter case and printed in
 // lower case, as SNS does.
 func settableFlag[T any](name string, since uint32, field func(*T) *bool) settable[T] {
 	return settable[T]{

@@ -10,23 +10,22 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Subscription are the typed attributes of a subscription to a topic. A
-// value is replaced as a whole, never changed in place, so copies may be shared
-// with snapshots.
+// Subscription holds the typed attributes of a subscription. A value is replaced as a whole, never
+// changed in place, so snapshots may share copies.
 type Subscription struct {
 	Ends        Ends
 	RawDelivery bool
-	Filter      *filter.Policy // nil for none
-	// FilterScope is kept without a policy, too, for one that comes later.
+	Filter      *filter.Policy // nil: none
+	// FilterScope is kept even without a filter policy, for a policy that is set later.
 	FilterScope  filter.Scope
 	DeadLetter   policy.DeadLetter
-	Delivery     policy.Delivery // of a web protocol
+	Delivery     policy.Delivery // empty for a queue
 	Replay       policy.Replay
 	ReplayStatus ReplayStatus
 }
 
-// Ends holds the properties of the topic and the subscriber that rules for a subscription need. They
-// never change.
+// Ends holds the properties of topic and subscriber that attribute rules depend on. They never
+// change.
 type Ends struct {
 	Protocol  Protocol
 	FIFOTopic bool
@@ -36,8 +35,8 @@ type Ends struct {
 // ReplayStatus is the progress of the replay of a subscription.
 type ReplayStatus uint8
 
-// Replay statuses of SNS; the numbers are stored in snapshots. A new ReplayPolicy is
-// pending, whatever the state of the one before.
+// Replay statuses of SNS; snapshots contain the numbers. A new ReplayPolicy is pending, whatever
+// the status of the previous one.
 const (
 	ReplayNone       ReplayStatus = 0
 	ReplayPending    ReplayStatus = 1
@@ -46,8 +45,8 @@ const (
 	ReplayFailed     ReplayStatus = 4
 )
 
-// Running reports whether a replay has still to deliver: until it has, what is published
-// reaches the subscription through the archive.
+// Running reports whether a replay has not ended. Until it has, new publications reach the
+// subscription through the archive.
 func (s ReplayStatus) Running() bool { return s == ReplayPending || s == ReplayInProgress }
 
 var replayStatusNames = [...]string{
@@ -58,20 +57,20 @@ var replayStatusNames = [...]string{
 	ReplayFailed:     "Failed",
 }
 
-// ParseReplayStatus reads a status as SNS writes it, "" for none.
+// ParseReplayStatus parses a status of SNS, "" for none.
 func ParseReplayStatus(text string) (ReplayStatus, bool) {
 	i := slices.Index(replayStatusNames[:], text)
 	return ReplayStatus(max(i, 0)), i >= 0
 }
 
-// CreateSubscription are the attributes of a new subscription: the defaults, then
-// what the request gives.
+// CreateSubscription returns the attributes of a new subscription: the defaults, changed by the
+// request.
 func CreateSubscription(ends Ends, given []Attribute) (Subscription, *refusal.Error) {
 	return Subscription{Ends: ends}.with(given, prefixCreate)
 }
 
-// WithChanges are the attributes after SetSubscriptionAttributes. One bad
-// attribute refuses them all.
+// WithChanges returns the attributes after SetSubscriptionAttributes. One invalid attribute refuses
+// the whole request.
 func (a Subscription) WithChanges(given []Attribute) (Subscription, *refusal.Error) {
 	return a.with(given, prefixSet)
 }
@@ -79,7 +78,7 @@ func (a Subscription) WithChanges(given []Attribute) (Subscription, *refusal.Err
 func (a Subscription) with(given []Attribute, prefix string) (Subscription, *refusal.Error) {
 	reason := subscriptionTable.assign(&a, assignment{given: given, fifo: a.Ends.FIFOTopic})
 	if reason == "" && a.Filter != nil && a.Filter.Scope() != a.FilterScope {
-		// Only the scope was changed: the policy has to be one there, too.
+		// If only the scope changes, the existing policy must be valid in it.
 		reason = a.filterBy(a.Filter.Text())
 	}
 	if reason != "" {
@@ -88,7 +87,7 @@ func (a Subscription) with(given []Attribute, prefix string) (Subscription, *ref
 	return a, nil
 }
 
-// filterBy sets the filter policy, in the scope there is.
+// filterBy sets the filter policy, in the current scope.
 func (a *Subscription) filterBy(text string) (reason string) {
 	p, err := filter.Parse(text, a.FilterScope)
 	if err != nil {
@@ -98,9 +97,8 @@ func (a *Subscription) filterBy(text string) (reason string) {
 	return ""
 }
 
-// Matches refuses Subscribe on an existing subscription if an attribute that is
-// given is not the current one; others are not compared. The request must be valid
-// by itself first.
+// Matches refuses Subscribe on an existing subscription if a requested attribute differs from the
+// current one. It does not compare the others. It returns an error for an invalid request.
 func (a Subscription) Matches(given []Attribute) *refusal.Error {
 	wanted, err := CreateSubscription(a.Ends, given)
 	if err != nil {
@@ -112,15 +110,15 @@ func (a Subscription) Matches(given []Attribute) *refusal.Error {
 	return nil
 }
 
-// AsksForReplay reports whether attributes that were found valid begin a replay.
+// AsksForReplay reports whether valid attributes start a replay.
 func AsksForReplay(given []Attribute) bool {
 	text, _ := ValueOf(given, nameReplayPolicy)
 	p, _ := policy.ParseReplay(text)
 	return p.Text != ""
 }
 
-// Takes reports whether a message published at a time is delivered at once: not while a
-// replay runs, which will come to it, and not behind the end of a replay that has one.
+// Takes reports whether a message published at a time is delivered at once. It is not while a
+// replay runs, which will deliver it, nor after the end point of a completed replay.
 func (a *Subscription) Takes(published logtime.Timestamp) bool {
 	if a.ReplayStatus.Running() {
 		return false
@@ -128,12 +126,12 @@ func (a *Subscription) Takes(published logtime.Timestamp) bool {
 	return a.ReplayStatus != ReplayCompleted || !a.Replay.Ends || published <= a.Replay.End
 }
 
-// List gives what GetSubscriptionAttributes lists of the attributes that can be
-// set, and ReplayStatus, sorted by name.
+// List returns the attributes that GetSubscriptionAttributes lists and that can be set, and
+// ReplayStatus, sorted by name.
 func (a Subscription) List() []Attribute { return subscriptionTable.list(&a, a.Ends.FIFOTopic) }
 
-// Names of the subscription attributes that rules mention beside their row;
-// RedrivePolicy is with the rows of queues.
+// Names of subscription attributes that are used outside of their rows. RedrivePolicy is with the
+// queue attributes.
 const (
 	nameFilterPolicy      = "FilterPolicy"
 	nameFilterPolicyScope = "FilterPolicyScope"
@@ -141,8 +139,7 @@ const (
 	nameReplayStatus      = "ReplayStatus"
 )
 
-// subscriptionTable has one row per attribute of a subscription, sorted by name.
-// It is never changed.
+// subscriptionTable has one row for each attribute of a subscription, sorted by name.
 var subscriptionTable = sorted(settables[Subscription]{
 	deliveryRow(),
 	{
@@ -162,11 +159,11 @@ var subscriptionTable = sorted(settables[Subscription]{
 	},
 })
 
-// filterScopes are the values of FilterPolicyScope, with the format version they came with.
+// filterScopes are the values of FilterPolicyScope.
 var filterScopes = words{{filter.MessageAttributes.String(), 1}, {filter.MessageBody.String(), 1}}
 
-// filterScopeRow is FilterPolicyScope, read first, since it decides which texts
-// are a FilterPolicy. SNS lists it only beside a policy.
+// filterScopeRow is FilterPolicyScope. It is parsed first, because it decides which texts are a
+// valid FilterPolicy. SNS lists it only with a policy.
 func filterScopeRow() settable[Subscription] {
 	return settable[Subscription]{
 		name: nameFilterPolicyScope, since: 1, takes: takesWords(filterScopes), early: true,
@@ -182,8 +179,8 @@ func filterScopeRow() settable[Subscription] {
 	}
 }
 
-// deadLetterRow is RedrivePolicy. Only a FIFO queue keeps the order of what was
-// meant for a FIFO queue, and SNS demands one; a standard queue may have either.
+// deadLetterRow is RedrivePolicy. For a FIFO queue SNS requires a FIFO dead-letter queue, because
+// only that keeps the order. A standard queue may have either type.
 func deadLetterRow() settable[Subscription] {
 	return settable[Subscription]{
 		name: nameRedrivePolicy, since: 1, takes: takesPolicy(policy.DeadLetterGrammar),
@@ -202,7 +199,7 @@ func deadLetterRow() settable[Subscription] {
 	}.comparedBy(func(a, b *Subscription) bool { return a.DeadLetter.Target == b.DeadLetter.Target })
 }
 
-// deliveryRow is DeliveryPolicy, which only subscribers with a web protocol have.
+// deliveryRow is DeliveryPolicy. Only subscribers with a web protocol have it.
 func deliveryRow() settable[Subscription] {
 	return settable[Subscription]{
 		name: nameDeliveryPolicy, since: 1, takes: takesPolicy(policy.DeliveryGrammar),
@@ -221,8 +218,7 @@ func deliveryRow() settable[Subscription] {
 	}
 }
 
-// replayRow is ReplayPolicy. Setting one begins a replay, also if it is the one
-// there is.
+// replayRow is ReplayPolicy. Setting it starts a replay, even with an unchanged policy.
 func replayRow() settable[Subscription] {
 	return settable[Subscription]{
 		name: nameReplayPolicy, since: 1, takes: takesPolicy(policy.ReplayGrammar),

@@ -152,7 +152,7 @@ func TestSubscriptionWithChanges(t *testing.T) {
 	if b.Filter.Scope() != filter.MessageBody {
 		t.Error("the policy was not compiled again for the new scope")
 	}
-	// What was removed leaves the scope for the next policy.
+	// A removed policy leaves its scope for the next one.
 	b, err = b.WithChanges([]Attribute{{"FilterPolicy", ""}, {"RedrivePolicy", "{}"}, {"ReplayPolicy", ""}})
 	refusaltest.Want(t, err, 0, "")
 	if want := (Subscription{Ends: fifoEnds, FilterScope: filter.MessageBody}); !reflect.DeepEqual(b, want) {

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Names of the queue attributes that rules mention beside their row.
+// Names of queue attributes that are used outside of their rows.
 const (
 	nameContentMode          = "ContentDeduplicationMode"
 	nameDeadLetterKeepsID    = "DeadLetterKeepsDeduplicationId"
@@ -39,14 +39,14 @@ const (
 	kmsReuseSecondsMin  = 60
 	kmsReuseSecondsMax  = 86_400
 	kmsKeyIDLengthMax   = 2048 // AWS KMS
-	// entriesMaxMax is more than any node can remember; it keeps the
-	// arithmetic with the cap far from overflow.
+	// entriesMaxMax is more than any node can remember. It prevents overflows in computations with
+	// the limit.
 	entriesMaxMax = 1_000_000_000_000
 )
 
-// attributeKind says which queues have an attribute, and how AWS refuses it
-// on the others: the older FIFO attributes are unknown there, the newer ones
-// are named.
+// attributeKind says which queues have an attribute. It also selects the error of AWS for the
+// others: older FIFO attributes are unknown on standard queues, the text for newer ones mentions
+// FifoQueue.
 type attributeKind uint8
 
 const (
@@ -55,30 +55,30 @@ const (
 	fifoOnly
 )
 
-// attribute is one row: all that is known about one settable attribute.
+// attribute is the row of one attribute that can be set on a queue.
 type attribute struct {
 	name      string
-	since     uint32 // the format version it came with
+	since     uint32 // the format version that introduced it
 	takes     takes
 	kind      attributeKind
-	does      string       // for people, in sentences
-	fixed     bool         // can only be given at creation
-	extension ExtensionSet // its bit, zero for the attributes of AWS
+	does      string       // for the manual, in sentences
+	fixed     bool         // it can be set at creation only
+	extension ExtensionSet // its bit; zero for attributes of AWS
 	parse     parseAttribute
 	print     printAttribute // "" if the attribute has no value
-	// same compares two values that print differently but mean the same;
-	// nil compares what is printed.
+	// same compares values that may print differently but mean the same; nil compares the printed
+	// values.
 	same func(a, b *Queue) bool
 }
 
-// Assignment holds the parameters for reading the value of an attribute.
+// Assignment holds the parameters for parsing the value of an attribute.
 type Assignment struct {
 	MinimumWindow int64 // lower bound of the window attributes in seconds
 	Policies      Policies
 }
 
-// AnyWindow is for checks that do not know the setting of the cluster: it lets pass
-// every window that a cluster may allow.
+// AnyWindow returns parameters for checks without the cluster's settings: every window that some
+// cluster may permit is valid.
 func AnyWindow() Assignment { return Assignment{MinimumWindow: 1} }
 
 type (
@@ -86,11 +86,11 @@ type (
 	printAttribute func(a *Queue) string
 )
 
-// NameMessagesDeferred counts the deferred messages of a queue. It is an extension, listed
-// if there are any.
+// NameMessagesDeferred is the attribute with the number of deferred messages. It is an extension,
+// listed only if there are any.
 const NameMessagesDeferred = "ApproximateNumberOfMessagesDeferred"
 
-// readOnlyAttributes are known to GetQueueAttributes only. Sorted.
+// readOnlyAttributes can be requested, but not set. Sorted.
 var readOnlyAttributes = [...]string{
 	"All",
 	"ApproximateNumberOfMessages",
@@ -102,7 +102,7 @@ var readOnlyAttributes = [...]string{
 	"QueueArn",
 }
 
-// Known reports whether GetQueueAttributes may ask for name.
+// Known reports whether GetQueueAttributes can request an attribute.
 func Known(name string) bool {
 	if findAttribute(name) != nil {
 		return true
@@ -111,7 +111,7 @@ func Known(name string) bool {
 	return found
 }
 
-// findAttribute is the row of a settable attribute, nil if there is none.
+// findAttribute returns the row of an attribute that can be set, nil if there is none.
 func findAttribute(name string) *attribute {
 	i, found := slices.BinarySearchFunc(attributeTable[:], name, func(r attribute, name string) int {
 		return strings.Compare(r.name, name)
@@ -144,7 +144,7 @@ func (r *attribute) equal(a, b *Queue) bool {
 	return r.print(a) == r.print(b)
 }
 
-// number is a whole number from lowest to highest.
+// number is the value of an attribute that is an integer from lowest to highest.
 func number(name string, lowest, highest int64, field func(*Queue) *int64) func() (parseAttribute, printAttribute, takes) {
 	return func() (parseAttribute, printAttribute, takes) {
 		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
@@ -159,14 +159,14 @@ func number(name string, lowest, highest int64, field func(*Queue) *int64) func(
 	}
 }
 
-// flag is a boolean, read without regard to letter case and printed in lower
+// flag is the value of a boolean attribute. It is parsed in any letter case and printed in lower
 // case, as AWS does.
 func flag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute, takes) {
 	return boolean(name, false, field)
 }
 
-// inverseFlag is a flag kept in a field that means the opposite, so that the
-// zero value of the field is the default.
+// inverseFlag is a flag whose field has the opposite meaning, so that the zero value of the field
+// is the default.
 func inverseFlag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute, takes) {
 	return boolean(name, true, field)
 }
@@ -185,7 +185,7 @@ func boolean(name string, inverse bool, field func(*Queue) *bool) func() (parseA
 	}
 }
 
-// either is one of two words, compared exactly; the field is true for second.
+// either is a value that is one of two words, compared exactly. The field is true for second.
 func either(name string, first, second word, field func(*Queue) *bool) func() (parseAttribute, printAttribute, takes) {
 	return func() (parseAttribute, printAttribute, takes) {
 		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
@@ -204,7 +204,7 @@ func either(name string, first, second word, field func(*Queue) *bool) func() (p
 	}
 }
 
-// ParseBool reads true and false without regard to letter case.
+// ParseBool parses true and false in any letter case.
 func ParseBool(text string) (on, ok bool) {
 	switch {
 	case strings.EqualFold(text, "true"):
@@ -237,7 +237,7 @@ func parseProfile(text string) (Profile, bool) {
 var scopes = [...]word{deduplication.ScopeQueue: {"queue", 1}, deduplication.ScopeMessageGroup: {"messageGroup", 1},
 	deduplication.ScopePartitionKey: {"partitionKey", 1}}
 
-// ScopeName is the value of DeduplicationScope for a scope.
+// ScopeName returns the value of DeduplicationScope for a scope.
 func ScopeName(s deduplication.Scope) string { return scopes[s].text }
 
 func scopeValue() (parseAttribute, printAttribute, takes) {
@@ -252,8 +252,8 @@ func scopeValue() (parseAttribute, printAttribute, takes) {
 	return parse, func(a *Queue) string { return scopes[a.Deduplication.Scope].text }, takesWords(scopes[:])
 }
 
-// window is DeduplicationWindowSeconds, whose error alone says its bounds,
-// since the lower one is a setting of the cluster.
+// window is the value of DeduplicationWindowSeconds. Only its error includes the bounds, because
+// the lower one is a setting of the cluster.
 func window() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
 		n, ok := content.ParseNumber(value)
@@ -282,8 +282,8 @@ func attemptWindow() (parseAttribute, printAttribute, takes) {
 		takesText("the least window to " + strconv.FormatInt(limits.AttemptSecondsMax, 10))
 }
 
-// fifoValue is FifoQueue. Its row exists on FIFO queues only, where AWS takes
-// true without effect and says of false that the type cannot be changed.
+// fifoValue is the value of FifoQueue. Only FIFO queues have the row: AWS accepts true without
+// effect, and answers false with an error about the type.
 func fifoValue() (parseAttribute, printAttribute, takes) {
 	parse := func(_ *Queue, value string, _ Assignment) *refusal.Error {
 		on, ok := ParseBool(value)
@@ -299,8 +299,8 @@ func fifoValue() (parseAttribute, printAttribute, takes) {
 	return parse, func(*Queue) string { return "true" }, takesText("true or false")
 }
 
-// kmsKeyValue is KmsMasterKeyId. A key turns the encryption managed by SQS
-// off; removing the key leaves that off (both recorded on AWS).
+// kmsKeyValue is the value of KmsMasterKeyId. Setting a key turns SqsManagedSseEnabled off;
+// removing the key does not turn it on again (both recorded on AWS).
 func kmsKeyValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		if len(value) > kmsKeyIDLengthMax || !utf8.ValidString(value) {
@@ -315,8 +315,8 @@ func kmsKeyValue() (parseAttribute, printAttribute, takes) {
 	return parse, func(a *Queue) string { return a.Encryption.KMSMasterKeyID }, takesText("text")
 }
 
-// kmsReuseValue is KmsDataKeyReusePeriodSeconds, which AWS does not list
-// while it has its default.
+// kmsReuseValue is the value of KmsDataKeyReusePeriodSeconds, which AWS does not list while it has
+// its default.
 func kmsReuseValue() (parseAttribute, printAttribute, takes) {
 	parse, show, values := number("KmsDataKeyReusePeriodSeconds", kmsReuseSecondsMin, kmsReuseSecondsMax,
 		func(a *Queue) *int64 { return &a.Encryption.KMSReuseSeconds })()
@@ -328,8 +328,8 @@ func kmsReuseValue() (parseAttribute, printAttribute, takes) {
 	}, values
 }
 
-// sqsManagedValue is SqsManagedSseEnabled. Turning it on removes the KMS key,
-// since a queue has one kind of encryption at a time.
+// sqsManagedValue is the value of SqsManagedSseEnabled. Setting it removes the KMS key, because a
+// queue has one kind of encryption at a time.
 func sqsManagedValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		on, ok := ParseBool(value)

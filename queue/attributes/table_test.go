@@ -171,9 +171,8 @@ func TestWindowBounds(t *testing.T) {
 	}
 }
 
-// The state hash covers the attributes that List lists. While a cluster is upgraded, an
-// attribute that only newer programs know must be in none of them, so it is an extension,
-// which is listed where it was set.
+// The state hash covers the attributes that List always lists. During an upgrade older programs do
+// not list a newer attribute, so it must be an extension, which is listed only where it is set.
 func TestLaterAttributes(t *testing.T) {
 	for _, r := range attributeTable {
 		if r.since > 1 && r.extension == 0 {

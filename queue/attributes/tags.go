@@ -33,7 +33,7 @@ func checkTag(t Tag) *refusal.Error {
 	return nil
 }
 
-// CheckTagKey checks one key.
+// CheckTagKey checks the key of a tag.
 func CheckTagKey(key string) *refusal.Error {
 	if key == "" || !utf8.ValidString(key) || utf8.RuneCountInString(key) > limits.TagKeyLengthMax {
 		return refusal.InvalidParameter("Tag keys must be between 1 and 128 characters in length.")
@@ -41,7 +41,7 @@ func CheckTagKey(key string) *refusal.Error {
 	return nil
 }
 
-// TooManyTags refuses tags beyond the 50 of a queue.
+// TooManyTags returns the error for more than the 50 tags of a queue.
 func TooManyTags(queue string) *refusal.Error {
 	return refusal.InvalidParameter("Too many tags added for queue ", queue, ".")
 }

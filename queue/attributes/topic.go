@@ -9,33 +9,32 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Topic are the typed attributes of a topic. The zero value means nothing; start
-// from DefaultTopic. A value is replaced as a whole, never changed in place, so
-// copies may be shared with snapshots.
+// Topic holds the typed attributes of a topic. The zero value is not valid; start from
+// DefaultTopic. A value is replaced as a whole, never changed in place, so snapshots may share
+// copies.
 type Topic struct {
 	FIFO             bool
 	DisplayName      string
-	Policy           string // "" for policy.DefaultTopicAccess
-	DeliveryPolicy   string // "" for none
+	Policy           string // "": policy.DefaultTopicAccess
+	DeliveryPolicy   string // "": none
 	KMSMasterKeyID   string
-	DataProtection   string // DataProtectionPolicy, "" for none
+	DataProtection   string // DataProtectionPolicy; "": none
 	SignatureVersion SignatureVersion
 	Tracing          Tracing
-	// Deduplication has the scope ScopeQueue for the whole topic.
+	// Deduplication uses ScopeQueue for the scope of the whole topic.
 	Deduplication deduplication.Rules
 	Archive       policy.Archive
 	Feedback      [feedbackCount]Feedback
-	// Extensions records which extension attributes were set, since only
-	// those are listed, as on queues.
+	// Extensions records which extension attributes were set: only those are listed, as on queues.
 	Extensions ExtensionSet
 }
 
 // SignatureVersion selects the signature of notifications. It is stored and returned only, because
-// notifications of FIFO topics are not signed.
+// notifications are not signed.
 type SignatureVersion uint8
 
-// Signature versions; the numbers are stored in snapshots. AWS signs with SHA-1
-// by version 1, the default, and lists it only once it was set.
+// Signature versions; snapshots contain the numbers. Version 1 (SHA-1) is the default of AWS, which
+// lists it only after it was set.
 const (
 	SignatureUnset  SignatureVersion = 0
 	SignatureSHA1   SignatureVersion = 1
@@ -45,21 +44,21 @@ const (
 // Tracing is the TracingConfig of a topic, which is stored and returned only.
 type Tracing uint8
 
-// Tracing modes; the numbers are stored in snapshots. PassThrough is the default of
-// AWS, which lists it only once it was set.
+// Tracing modes; snapshots contain the numbers. PassThrough is the default of AWS, which lists it
+// only after it was set.
 const (
 	TracingUnset       Tracing = 0
 	TracingPassThrough Tracing = 1
 	TracingActive      Tracing = 2
 )
 
-// DefaultTopic are the attributes of a topic created without any.
+// DefaultTopic returns the attributes of a topic that was created without any.
 func DefaultTopic(fifo bool) Topic {
 	return Topic{FIFO: fifo, Deduplication: deduplication.Rules{WindowSeconds: deduplicationSecondsDefault}}
 }
 
-// CheckTopicName checks the name of a topic, and that FifoTopic, if it is given, is that
-// of the name. SNS says the same whatever is wrong.
+// CheckTopicName checks the name of a topic, and that FifoTopic, if given, agrees with it. SNS has
+// one text for all these errors.
 func CheckTopicName(name string, given []Attribute) *refusal.Error {
 	value, isGiven := ValueOf(given, nameFIFOTopic)
 	wanted, _ := ParseBool(value)
@@ -70,8 +69,8 @@ func CheckTopicName(name string, given []Attribute) *refusal.Error {
 	return nil
 }
 
-// CheckNewTopicName checks what only a new topic needs: a name of a FIFO topic is one only
-// with FifoTopic. To a topic that exists a request need not repeat it.
+// CheckNewTopicName makes a check for new topics only: a name of a FIFO topic requires FifoTopic. A
+// request for an existing topic may omit it.
 func CheckNewTopicName(name string, given []Attribute) *refusal.Error {
 	if _, isGiven := ValueOf(given, nameFIFOTopic); !isGiven && strings.HasSuffix(name, ".fifo") {
 		return badTopicName()
@@ -83,15 +82,14 @@ func badTopicName() *refusal.Error {
 	return refusal.New(refusal.SNSInvalidParameter, "Invalid parameter: Topic Name")
 }
 
-// isTopicName reports whether a name, without .fifo, has at least one character
-// and only those that SNS allows.
+// isTopicName reports whether a name, without .fifo, is not empty and has only characters that SNS
+// permits.
 func isTopicName(stem string) bool {
 	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 	return stem != "" && strings.Trim(stem, characters) == ""
 }
 
-// CreateTopic are the attributes of a new topic: the defaults, then what the
-// request gives.
+// CreateTopic returns the attributes of a new topic: the defaults, changed by the request.
 func CreateTopic(fifo bool, given []Attribute, in Assignment) (Topic, *refusal.Error) {
 	a := DefaultTopic(fifo)
 	reason := topicTable.assign(&a, assignment{given: given, in: in, fifo: fifo})
@@ -104,13 +102,13 @@ func CreateTopic(fifo bool, given []Attribute, in Assignment) (Topic, *refusal.E
 	return a, nil
 }
 
-// WithChanges are the attributes after SetTopicAttributes. One bad attribute
-// refuses them all.
+// WithChanges returns the attributes after SetTopicAttributes. One invalid attribute refuses the
+// whole request.
 func (a Topic) WithChanges(given []Attribute, in Assignment) (Topic, *refusal.Error) {
 	b := a
 	reason := topicTable.assign(&b, assignment{given: given, in: in, fifo: a.FIFO, change: true})
 	if reason == "" && a.Deduplication.Scope == deduplication.ScopeMessageGroup && b.Deduplication.Scope != a.Deduplication.Scope {
-		// AWS: there is no way back. Its text is not known.
+		// AWS does not permit this change. Its text is unknown.
 		reason = badValue(nameThroughputScope, wholeTopic, "Cannot be changed from "+perGroup+" to "+wholeTopic+".")
 	}
 	if reason == "" {
@@ -122,8 +120,8 @@ func (a Topic) WithChanges(given []Attribute, in Assignment) (Topic, *refusal.Er
 	return b, nil
 }
 
-// CheckTopicChanges checks of a change what needs no state: that a topic of this
-// type has the attributes, and that they have a value that it may have.
+// CheckTopicChanges makes the checks of a change that need no state: a topic of this type has the
+// attributes, and permits their values.
 func CheckTopicChanges(fifo bool, given []Attribute, in Assignment) *refusal.Error {
 	a := DefaultTopic(fifo)
 	return refuse(prefixSet, topicTable.assign(&a, assignment{
@@ -131,8 +129,8 @@ func CheckTopicChanges(fifo bool, given []Attribute, in Assignment) *refusal.Err
 	}))
 }
 
-// inconsistency returns the reason why attributes exclude each other, "" if they do not: the rules of
-// queues for the shared attributes, and X-Ray for standard topics only.
+// inconsistency returns the reason why attributes exclude each other, "" if they do not. The rules
+// are those of queues for the shared attributes; and only standard topics may use X-Ray.
 func (a *Topic) inconsistency() (reason string) {
 	switch {
 	case a.Deduplication.IDAndContent && !a.Deduplication.ContentBased:
@@ -143,9 +141,8 @@ func (a *Topic) inconsistency() (reason string) {
 	return ""
 }
 
-// Matches refuses CreateTopic on an existing topic if an attribute that is given
-// is not the current one; others are not compared. The request must be valid by
-// itself first.
+// Matches refuses CreateTopic on an existing topic if a requested attribute differs from the
+// current one. It does not compare the others. It returns an error for an invalid request.
 func (a Topic) Matches(given []Attribute, in Assignment) *refusal.Error {
 	wanted, err := CreateTopic(a.FIFO, given, in)
 	if err != nil {
@@ -157,6 +154,6 @@ func (a Topic) Matches(given []Attribute, in Assignment) *refusal.Error {
 	return nil
 }
 
-// List gives what GetTopicAttributes lists of the attributes that can be set,
-// sorted by name. The default Policy is not among them, since it names the topic.
+// List returns the attributes that GetTopicAttributes lists and that can be set, sorted by name. It
+// omits the default Policy, which contains the ARN of the topic.
 func (a Topic) List() []Attribute { return topicTable.list(&a, a.FIFO) }

@@ -10,13 +10,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
-// Names of the topic attributes that rules mention beside their row; those that
-// queues have, too, are with the rows of queues.
+// Names of topic attributes that are used outside of their rows. Names that queues have, too, are
+// with the queue attributes.
 const (
 	nameArchivePolicy = "ArchivePolicy"
 	nameContentBased  = "ContentBasedDeduplication"
-	// NameDataProtection is the DataProtectionPolicy, which SNS has actions of its own
-	// for: it is set like an attribute and never listed as one.
+	// NameDataProtection is DataProtectionPolicy. SNS has separate actions to read and write it: it
+	// can be set like an attribute, but is never listed as one.
 	NameDataProtection   = "DataProtectionPolicy"
 	nameDeliveryPolicy   = "DeliveryPolicy"
 	nameDisplayName      = "DisplayName"
@@ -26,7 +26,7 @@ const (
 	nameTracing          = "TracingConfig"
 )
 
-// Values that rules mention beside their row.
+// Values that are used outside of their rows.
 const (
 	wholeTopic         = "Topic"
 	perGroup           = "MessageGroup"
@@ -34,16 +34,15 @@ const (
 	tracingActive      = "Active"
 )
 
-// Values of attributes, with the format version they came with.
+// Values, with the format version that introduced them.
 var (
 	contentModes     = words{{"IdOverrides", 1}, {"IdAndContent", 1}}
 	throughputScopes = words{{wholeTopic, 1}, {perGroup, 1}}
-	signatures       = words{{"1", 1}, {"2", 1}}                          // from SignatureSHA1 on
-	tracings         = words{{tracingPassThrough, 1}, {tracingActive, 1}} // from TracingPassThrough on
+	signatures       = words{{"1", 1}, {"2", 1}}                          // index 0 is SignatureSHA1
+	tracings         = words{{tracingPassThrough, 1}, {tracingActive, 1}} // index 0 is TracingPassThrough
 )
 
-// topicTable has one row per settable attribute of a topic, sorted by name. It is
-// never changed.
+// topicTable has one row for each attribute of a topic, sorted by name.
 var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	archiveRow(),
 	settableFlag(nameContentBased, 1, func(a *Topic) *bool { return &a.Deduplication.ContentBased }).onFIFO(),
@@ -68,7 +67,7 @@ var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	}),
 	topicTextRow(NamePolicy, 1, takesPolicy(policy.AccessGrammar), func(a *Topic) *string { return &a.Policy }, func(value string) string {
 		if !policy.IsAccess(value) {
-			return "Policy Error: null" // AWS, also of empty text
+			return "Policy Error: null" // the text of AWS, even for empty text
 		}
 		return ""
 	}),
@@ -76,7 +75,7 @@ var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	tracingRow(),
 }...))
 
-// topicTextRow is a text that is stored as sent and listed unless it is empty.
+// topicTextRow returns the row of a text that is stored as sent, and listed unless it is empty.
 func topicTextRow(name string, since uint32, values takes, field func(*Topic) *string,
 	check func(value string) (reason string)) settable[Topic] {
 	return settable[Topic]{
@@ -92,8 +91,8 @@ func topicTextRow(name string, since uint32, values takes, field func(*Topic) *s
 	}
 }
 
-// archiveRow is ArchivePolicy, which {} removes. The number of days may be a
-// string or a number.
+// archiveRow is ArchivePolicy. The value {} removes the policy. The number of days may be a string
+// or a number.
 func archiveRow() settable[Topic] {
 	return settable[Topic]{
 		name: nameArchivePolicy, since: 1, takes: takesPolicy(policy.ArchiveGrammar),
@@ -109,8 +108,7 @@ func archiveRow() settable[Topic] {
 	}.onFIFO().comparedBy(func(a, b *Topic) bool { return a.Archive.Days == b.Archive.Days })
 }
 
-// contentModeRow is ContentDeduplicationMode, an extension with the meaning it has
-// on queues.
+// contentModeRow is ContentDeduplicationMode, an extension with the same meaning as on queues.
 func contentModeRow() settable[Topic] {
 	return settable[Topic]{
 		name: nameContentMode, since: 1, takes: takesWords(contentModes),
@@ -133,7 +131,7 @@ func contentModeRow() settable[Topic] {
 	}.onFIFO()
 }
 
-// dataProtectionRow is the DataProtectionPolicy, which is stored and returned only.
+// dataProtectionRow is DataProtectionPolicy, which is stored and returned only.
 func dataProtectionRow() settable[Topic] {
 	return settable[Topic]{
 		name: NameDataProtection, since: 1, takes: takesText("text"),
@@ -148,8 +146,7 @@ func dataProtectionRow() settable[Topic] {
 	}
 }
 
-// topicWindowRow is DeduplicationWindowSeconds, an extension with the bounds it has
-// on queues.
+// topicWindowRow is DeduplicationWindowSeconds, an extension with the same bounds as on queues.
 func topicWindowRow() settable[Topic] {
 	return settable[Topic]{
 		name: nameDeduplicationWindow, since: 1,
@@ -170,7 +167,7 @@ func topicWindowRow() settable[Topic] {
 	}.onFIFO()
 }
 
-// displayNameRow is DisplayName, which SNS lists also when it is empty.
+// displayNameRow is DisplayName, which SNS lists even if it is empty.
 func displayNameRow() settable[Topic] {
 	return settable[Topic]{
 		name: nameDisplayName, since: 1, takes: takesText("text"),
@@ -206,9 +203,8 @@ func throughputScopeRow() settable[Topic] {
 	}.onFIFO()
 }
 
-// fifoTopicRow is FifoTopic, which is listed on FIFO topics only. CheckTopicName
-// compares it with the name; that other requests agree with the type is checked
-// here.
+// fifoTopicRow is FifoTopic, which only FIFO topics list. CheckTopicName compares it with the name
+// of a new topic. The row refuses a value that disagrees with the type in other requests.
 func fifoTopicRow() settable[Topic] {
 	return settable[Topic]{
 		name: nameFIFOTopic, since: 1, takes: takesText("true or false"),
@@ -223,7 +219,6 @@ func fifoTopicRow() settable[Topic] {
 	}
 }
 
-// signatureRow is SignatureVersion.
 func signatureRow() settable[Topic] {
 	return settable[Topic]{
 		name: nameSignatureVersion, since: 1, takes: takesWords(signatures),
@@ -244,7 +239,6 @@ func signatureRow() settable[Topic] {
 	}
 }
 
-// tracingRow is TracingConfig.
 func tracingRow() settable[Topic] {
 	return settable[Topic]{
 		name: nameTracing, since: 1, takes: takesWords(tracings),

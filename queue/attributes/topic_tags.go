@@ -7,15 +7,15 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// CheckTopicTags checks the tags of one request for a topic. How many may be given
-// comes first, so that the keys to compare are few.
+// CheckTopicTags checks the tags of one request for a topic. It checks their number first, which
+// bounds the keys to compare.
 func CheckTopicTags(tags []Tag) *refusal.Error {
 	if len(tags) > limits.TagsMax {
 		return TooManyTopicTags()
 	}
 	for i, t := range tags {
 		if err := checkTag(t); err != nil {
-			// SNS has no recorded text for these; they are those of queues.
+			// SNS has no recorded texts for these errors. The texts are those of queues.
 			return refuse(prefixSet, err.Message)
 		}
 		if slices.ContainsFunc(tags[:i], func(u Tag) bool { return u.Key == t.Key }) {
@@ -25,8 +25,8 @@ func CheckTopicTags(tags []Tag) *refusal.Error {
 	return nil
 }
 
-// MatchTopicTags refuses CreateTopic on an existing topic if a tag that is given
-// is not there; others are not compared.
+// MatchTopicTags refuses CreateTopic on an existing topic that lacks a requested tag. It does not
+// compare other tags.
 func MatchTopicTags(existing, given []Tag) *refusal.Error {
 	for _, t := range given {
 		if !slices.Contains(existing, t) {
@@ -36,7 +36,7 @@ func MatchTopicTags(existing, given []Tag) *refusal.Error {
 	return nil
 }
 
-// TooManyTopicTags refuses tags beyond the 50 of a topic.
+// TooManyTopicTags returns the error for more than the 50 tags of a topic.
 func TooManyTopicTags() *refusal.Error {
 	return refusal.New(refusal.TagLimitExceeded, "Could not complete request: tag quota of per resource exceeded")
 }

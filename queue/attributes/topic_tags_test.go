@@ -34,7 +34,7 @@ func TestTopicTags(t *testing.T) {
 	}
 }
 
-// TestDefaultTopicTexts: the defaults that are not stored are policies themselves.
+// TestDefaultTopicTexts checks that the default policies, which are not stored, are valid policies.
 func TestDefaultTopicTexts(t *testing.T) {
 	access := policy.DefaultTopicAccess("arn:aws:sns:us-east-1:000000000000:t.fifo", "000000000000")
 	for _, part := range []string{

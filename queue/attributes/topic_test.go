@@ -26,7 +26,7 @@ func topicDefaults(fifo bool) []Attribute {
 	}
 }
 
-// replaced puts attributes into a sorted list; those in gone are left out.
+// replaced puts attributes into a sorted list and removes those in gone.
 func replaced(list []Attribute, changes ...Attribute) []Attribute {
 	out := slices.Clone(list)
 	for _, c := range changes {
@@ -116,13 +116,13 @@ func TestCheckTopicName(t *testing.T) {
 	}
 }
 
-// A request need not say of a topic that exists that it is a FIFO topic.
+// A request for an existing topic need not repeat that it is a FIFO topic.
 func TestCheckTopicNameOfAnExistingTopic(t *testing.T) {
 	refusaltest.Want(t, CheckTopicName("t.fifo", nil), refusal.SNSInvalidParameter, "")
 }
 
-// valueCase is a row of a table of values: with text it is refused so, otherwise
-// listed as want, or as given if want is "".
+// valueCase is one value of an attribute. If text is set, the value is refused with it. Otherwise
+// the attribute is listed as want, or as given if want is empty.
 type valueCase struct{ name, value, want, text string }
 
 func topicValues() []valueCase {
@@ -376,7 +376,7 @@ func TestTopicMatches(t *testing.T) {
 	}
 }
 
-// listOf reads an attribute list from a text: name, value, name, value ...
+// listOf reads an attribute list from a text of names and values in turn.
 func listOf(text string) (given []Attribute) {
 	parts := strings.Split(text, "|")
 	for i := 0; i+1 < len(parts); i += 2 {

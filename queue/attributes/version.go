@@ -7,8 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
-// word is one of the values that an attribute may have, with the format version it came
-// with.
+// word is one value that an attribute may have, with the format version that introduced it.
 type word struct {
 	text  string
 	since uint32
@@ -17,7 +16,7 @@ type word struct {
 // words are all values of an attribute.
 type words []word
 
-// index finds a value, -1 if it is none of them.
+// index returns the index of a value, -1 if it is unknown.
 func (w words) index(text string) int {
 	for i := range w {
 		if w[i].text == text {
@@ -27,7 +26,7 @@ func (w words) index(text string) int {
 	return -1
 }
 
-// since returns the format version of a value, zero if it is none of them.
+// since returns the format version of a value, zero if it is unknown.
 func (w words) since(text string) uint32 {
 	if i := w.index(text); i >= 0 {
 		return w[i].since
@@ -35,8 +34,8 @@ func (w words) since(text string) uint32 {
 	return 0
 }
 
-// takes says which values an attribute has: some words, policies of a grammar, or what
-// the text says. A row has one of them.
+// takes describes the values of an attribute: some words, policies with a grammar, or a text for
+// the manual. A row has exactly one of them.
 type takes struct {
 	words   words
 	grammar policy.Grammar
@@ -50,7 +49,7 @@ func takesNumber(lowest, highest int64) takes {
 	return takes{text: strconv.FormatInt(lowest, 10) + " to " + strconv.FormatInt(highest, 10)}
 }
 
-// values describes the values for people.
+// values describes the values for the manual.
 func (t takes) values() string {
 	switch {
 	case len(t.grammar) > 0:
@@ -70,8 +69,8 @@ func (t takes) since(value string) uint32 {
 	return max(t.words.since(value), t.grammar.Since(value))
 }
 
-// mustSay panics, at the start of the program, on a row that does not say since which
-// format version it is there, and which values it takes.
+// mustSay panics at the start of the program if a row lacks its format version, or does not have
+// exactly one description of its values.
 func (t takes) mustSay(name string, since uint32) {
 	kinds := 0
 	for _, is := range []bool{len(t.words) > 0, len(t.grammar) > 0, t.text != ""} {
@@ -84,7 +83,7 @@ func (t takes) mustSay(name string, since uint32) {
 	}
 }
 
-// elements lists an attribute and its values, for the list of each format version.
+// elements returns an attribute and its values, for the list of names by format version.
 func (t takes) elements(kind, name string, since uint32) []policy.Element {
 	title := kind + " " + name
 	list := []policy.Element{{Name: title, Since: since}}
@@ -100,8 +99,8 @@ func (t takes) elements(kind, name string, since uint32) []policy.Element {
 	return list
 }
 
-// QueueSince returns the format version that the attributes of a queue need. A name that is
-// no attribute needs none: every program refuses it.
+// QueueSince returns the format version that the attributes of a queue need. An unknown attribute
+// needs none: every program refuses it.
 func QueueSince(given []Attribute) (version uint32) {
 	for _, g := range given {
 		if r := findAttribute(g.Name); r != nil {
@@ -129,7 +128,7 @@ func (rows settables[T]) since(given []Attribute) (version uint32) {
 	return version
 }
 
-// Elements lists all attributes and values with the format version they came with.
+// Elements returns all attributes and values, with the format version that introduced them.
 func Elements() (list []policy.Element) {
 	for i := range attributeTable {
 		r := &attributeTable[i]

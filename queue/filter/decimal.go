@@ -110,7 +110,6 @@ func (d decimal) sign() int {
 	return 1
 }
 
-// pastPoint skips a point.
 func pastPoint(digits string, i int) int {
 	if i < len(digits) && digits[i] == '.' {
 		return i + 1

@@ -15,7 +15,7 @@ type ConfirmationToken [32]byte
 // String returns the text for clients: 64 lower-case hex digits.
 func (t ConfirmationToken) String() string { return hex.EncodeToString(t[:]) }
 
-// NewConfirmationToken returns the token of a request.
+// NewConfirmationToken returns the token of a request that was made at a log time.
 func NewConfirmationToken(k statehash.Key, epoch uint32, subscription, made uint64) (t ConfirmationToken) {
 	binary.BigEndian.PutUint64(t[0:], subscription)
 	binary.BigEndian.PutUint64(t[8:], made)

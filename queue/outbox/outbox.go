@@ -299,7 +299,7 @@ func (o *Outbox) Freeze() Frozen {
 // Thaw undoes the last Freeze, if its copy was discarded, to avoid clones.
 func (o *Outbox) Thaw() { o.generation-- }
 
-// Scan visits the deliveries of a subscription by number until visit returns false.
+// Scan visits the deliveries of a subscription in order of number until visit returns false.
 func (f Frozen) Scan(subscription uint64, visit func(*Item) bool) {
 	l, ok := f.lanes.Get(subscription)
 	if !ok {

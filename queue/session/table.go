@@ -150,13 +150,13 @@ func (t *Table) Len() int { return t.records.Len() }
 // Locks counts the locked sessions.
 func (t *Table) Locks() int { return t.byEnd.Len() }
 
-// Scan visits all sessions by name until visit returns false.
+// Scan visits all sessions in order of name until visit returns false.
 func (t *Table) Scan(visit func(*Record) bool) {
 	t.records.Scan(func(_ string, r *Record) bool { return visit(r) })
 }
 
-// WithState visits the sessions with a state after a position, by StateSetAt, until visit returns
-// false.
+// WithState visits the sessions with a state after a position, in order of StateSetAt, until visit
+// returns false.
 func (t *Table) WithState(after Position, visit func(*Record) bool) {
 	t.byState.Ascend(after, func(p Position) bool {
 		if p == after {

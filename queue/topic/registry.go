@@ -265,13 +265,13 @@ func (r *Registry) Names(after string, limit int) (names []string) {
 	return names
 }
 
-// Scan visits the topics by name until visit returns false.
+// Scan visits the topics in order of name until visit returns false.
 func (r *Registry) Scan(visit func(*Topic) bool) {
 	r.topics.Scan(func(_ string, t *Topic) bool { return visit(t) })
 }
 
-// ScanSubscriptionsFrom visits the subscriptions of all topics by number, starting at number, until
-// visit returns false.
+// ScanSubscriptionsFrom visits the subscriptions of all topics in order of number, starting at
+// number, until visit returns false.
 func (r *Registry) ScanSubscriptionsFrom(number uint64, visit func(*Topic, *Subscription) bool) {
 	r.subscriptions.Ascend(number, func(number uint64, name string) bool {
 		t, _ := r.topics.Get(name)
@@ -324,7 +324,7 @@ func (r *Registry) Freeze() Frozen {
 // Thaw undoes the last Freeze, if its copy was discarded, to avoid clones.
 func (r *Registry) Thaw() { r.generation-- }
 
-// Scan visits the topics by name until visit returns false.
+// Scan visits the topics in order of name until visit returns false.
 func (f Frozen) Scan(visit func(*Topic) bool) {
 	f.topics.Scan(func(_ string, t *Topic) bool { return visit(t) })
 }

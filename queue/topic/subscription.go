@@ -59,8 +59,8 @@ func (s *Subscription) Target() string {
 	return s.Queue
 }
 
-// key returns the queue or URL, of which a topic has at most one subscription. Names of queues are
-// not URLs.
+// key returns the queue or the URL. A topic has at most one subscription for each. A queue's name
+// cannot be a URL.
 func (s *Subscription) key() string {
 	if s.Attributes.Ends.Protocol.Web() {
 		return s.Endpoint
@@ -108,7 +108,7 @@ func (s *Subscription) size() int64 {
 // Subscriptions returns the number of subscriptions.
 func (t *Topic) Subscriptions() int { return t.subscriptions.Len() }
 
-// ScanSubscriptions visits the subscriptions by number until visit returns false.
+// ScanSubscriptions visits the subscriptions in order of number until visit returns false.
 func (t *Topic) ScanSubscriptions(visit func(*Subscription) bool) { t.ScanSubscriptionsFrom(0, visit) }
 
 // ScanSubscriptionsFrom is ScanSubscriptions, starting at a number.

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// replicated are the packages that every node must execute alike: queue, fsm and
-// what people wrote below them.
+// replicated are the packages that every node must execute alike: queue, fsm, and the hand-written
+// packages below them.
 func replicated(sources []*source) []string {
 	var folders []string
 	for _, s := range sources {
@@ -22,12 +22,11 @@ func replicated(sources []*source) []string {
 	return folders
 }
 
-// orderMark is the comment that lets a range over a map pass. What follows it
-// says why the order of the map cannot be seen.
+// orderMark is the comment that permits a range over a map. The text after it must explain why the
+// order does not matter.
 const orderMark = "// order does not matter: "
 
-// marked reports whether the line of p or the one above has an orderMark with
-// a reason.
+// marked reports whether the line of p or the line above has an orderMark with a reason.
 func marked(s *source, p token.Pos) bool {
 	for _, group := range s.syntax.Comments {
 		for _, c := range group.List {
@@ -40,9 +39,8 @@ func marked(s *source, p token.Pos) bool {
 	return false
 }
 
-// mapOrderProblems finds where the random order of a map could get into the
-// state: ranges over maps, and the sequences of package maps unless they are
-// sorted or collected into a map at once.
+// mapOrderProblems finds places where the random order of a map could affect the state: ranges over
+// maps, and sequences of package maps that are not immediately sorted or collected into a map.
 func mapOrderProblems(c checked) []string {
 	var problems []string
 	for _, s := range c.files {
@@ -74,7 +72,7 @@ func mapOrderProblems(c checked) []string {
 	return problems
 }
 
-// overMap reports whether a type is a map, also as a type parameter.
+// overMap reports whether a type, or the type of a type parameter, is a map.
 func overMap(t types.Type) bool {
 	if p, ok := t.(*types.TypeParam); ok {
 		constraint, ok := p.Constraint().Underlying().(*types.Interface)
@@ -91,7 +89,7 @@ func overMap(t types.Type) bool {
 	return ok
 }
 
-// function is the package and name of a called package-level function.
+// function returns the package and name of a called package-level function.
 func function(info *types.Info, call *ast.CallExpr) (pkg, name string) {
 	callee := ast.Unparen(call.Fun)
 	if indexed, ok := callee.(*ast.IndexExpr); ok {
@@ -108,8 +106,8 @@ func function(info *types.Info, call *ast.CallExpr) (pkg, name string) {
 	return f.Pkg().Path(), f.Name()
 }
 
-// floatProblems finds floating point, whose results may differ between
-// processors and which has no place in the state.
+// floatProblems finds floating-point numbers, which the state does not need and whose results may
+// differ between processors.
 func floatProblems(c checked) []string {
 	var problems []string
 	for _, s := range c.files {
@@ -138,8 +136,8 @@ func isFloat(t types.Type) bool {
 	return ok && basic.Info()&(types.IsFloat|types.IsComplex) != 0
 }
 
-// concurrencyProblems finds goroutines, channels and locks, which the state
-// has no use for: it belongs to one goroutine.
+// concurrencyProblems finds goroutines, channels and locks, which the state does not need, since it
+// belongs to one goroutine.
 func concurrencyProblems(c checked) []string {
 	var problems []string
 	for _, s := range c.files {
@@ -260,9 +258,8 @@ func f(c chan int) {
 		"snippet.go:9: select")
 }
 
-// worldly are the functions that ask for the time or start a context of their
-// own. Both come through parameters, so that tests can turn the clock and a
-// shutdown reaches everything.
+// worldly are the functions that read the time or create a root context. Both must be parameters,
+// so that tests can control the clock and a shutdown reaches everything.
 var worldly = map[string][]string{
 	"time":    {"Now", "Sleep", "Since", "Until"},
 	"context": {"Background", "TODO"},
@@ -270,9 +267,9 @@ var worldly = map[string][]string{
 
 var randomness = []string{"math/rand", "crypto/rand"}
 
-// worldProblems checks one file that is not a test. The clock and randomness belong in
-// cluster/environment and in cmd. The client is part of other programs, so that it makes ids and
-// dates of signatures itself.
+// worldProblems checks one file that is not a test. The clock and randomness are read only in
+// cluster/environment and cmd. The client is an exception: it is part of other programs, and makes
+// ids and signature dates itself.
 func worldProblems(s *source) []string {
 	top, _, _ := strings.Cut(s.path, "/")
 	places := []string{"cluster/environment/clock.go", "cluster/environment/environment.go", "transport/grpc/client/ids.go",

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// In the rules below a path that begins with ~/ is a package of this module; a
-// path also stands for what is under it; std is the standard library.
+// In these rules a path that begins with ~/ is a package of this module, a path includes the
+// packages below it, and std is the standard library.
 const (
 	own = "~/"
 	std = "std"
@@ -24,10 +24,9 @@ var (
 	aws        = []string{"github.com/aws"}
 	telemetry  = []string{"go.opentelemetry.io"}
 	terminalUI = []string{"charm.land", "github.com/charmbracelet"}
-	// domain is the short list of packages that cannot make a state machine
-	// differ between two nodes: no clock, no input or output, no goroutines.
-	// encoding/json is not in it: what it accepts changes between versions of
-	// Go. siphash is the keyed hash behind identifiers and the state hash.
+	// domain lists the packages that give the same results on every node: no clock, no input or
+	// output, no goroutines. encoding/json is missing, because the texts it accepts change between
+	// versions of Go. siphash is the keyed hash for identifiers and the state hash.
 	domain = []string{
 		"bytes", "cmp", "crypto/md5", "crypto/sha256", "encoding/binary", "encoding/hex",
 		"errors", "fmt", "iter", "maps", "math", "math/bits", "slices", "strconv", "strings", "unicode/utf8",
@@ -38,14 +37,14 @@ var (
 // packageRule is one row of the table of packages.
 type packageRule struct {
 	path  string
-	only  []string // if set, nothing else may be imported
+	only  []string // if set, the only packages that may be imported
 	never []string
-	but   []string // single packages that are exceptions from never
-	users []string // if set, the only packages of this module that may import it
+	but   []string // exceptions from never
+	users []string // if set, the only packages of this module that import it
 }
 
-// packageRules has a row for every package but those below test. No row covers
-// another package than the one it names.
+// packageRules has a row for every package outside test. A row covers only the package that it
+// names.
 var packageRules = []packageRule{
 	{path: "queue", only: append([]string{"~/queue/access", "~/queue/account", "~/queue/arn", "~/queue/attributes", "~/queue/content",
 		"~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification",
@@ -252,7 +251,7 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{
 		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client", "~/transport/auth/sigv4",
 		"~/queue/attributes", "~/transport/aws", "~/transport/sqs", "~/transport/sns",
-		// whose tables say what there is
+		// for completion: their tables list attributes and actions
 	}},
 	{path: "cmd/seriatim/client/native", only: []string{
 		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff",
@@ -268,15 +267,15 @@ var packageRules = []packageRule{
 	}, users: []string{"cmd/seriatim/client"}},
 }
 
-// libraryUsers are the packages that may import a library outside tests and test.
+// libraryUsers are the packages that may import a library. Packages below test need no permission.
 var libraryUsers = []struct{ library, users []string }{
 	{raft, []string{"cluster/consensus", "cluster/consensus/wire", "cluster/storage", "fsm"}},
 	{memberlist, []string{"cluster/discovery"}},
 	{telemetry, []string{"transport/tracing", "transport/tracing/tracingtest"}},
 }
 
-// transport is the row of a package of the transport layer: none of them sees
-// the state machine.
+// transport returns the rule for a package of the transport layer, which must not import the state
+// machine.
 func transport(under string, never ...string) packageRule {
 	return packageRule{
 		path:  "transport" + under,
@@ -284,8 +283,7 @@ func transport(under string, never ...string) packageRule {
 	}
 }
 
-// layers is the direction of dependencies: a package imports its own layer and
-// those before it.
+// layers lists the layers from low to high: a package imports only its own layer and lower ones.
 var layers = []string{"queue", "fsm", "cluster", "transport", "cmd", "test"}
 
 func layer(folder string) int {
@@ -293,7 +291,7 @@ func layer(folder string) int {
 	return slices.Index(layers, top)
 }
 
-// covers reports whether pattern stands for an imported path.
+// covers reports whether a pattern includes an imported path.
 func covers(pattern, imported string) bool {
 	if pattern == std {
 		first, _, _ := strings.Cut(imported, "/")
@@ -309,16 +307,16 @@ func coversAny(patterns []string, imported string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, imported) })
 }
 
-// listed reports whether a list of permitted imports has a path. Packages of
-// other modules and single ones of the standard library stand for themselves
-// only: math does not permit math/rand.
+// listed reports whether a list of permitted imports includes a path. A package of another module,
+// or a single one of the standard library, does not include the packages below it: math does not
+// permit math/rand.
 func listed(permitted []string, imported string) bool {
 	return slices.ContainsFunc(permitted, func(p string) bool {
 		return p == imported || (p == std || strings.HasPrefix(p, own)) && covers(p, imported)
 	})
 }
 
-// importProblems checks what one package imports outside its tests.
+// importProblems checks the imports of one package without its tests.
 func importProblems(folder string, imported []string) []string {
 	var problems []string
 	refuse := func(path, why string) {
@@ -358,8 +356,8 @@ func importProblems(folder string, imported []string) []string {
 	return problems
 }
 
-// nested reports whether a folder belongs to a module of its own, whose
-// packages cannot be imported from here.
+// nested reports whether a folder belongs to a nested module, whose packages cannot be imported
+// here.
 func nested(folder string) bool {
 	return folder == "test/tools" || strings.HasPrefix(folder, "test/tools/")
 }
@@ -372,8 +370,7 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		if s.isTest() {
-			// Tests may reach further, but nothing but a suite is
-			// built on the suites.
+			// Tests may import more, but suites are imported only by suites.
 			for _, path := range s.imports() {
 				if covers("~/test", path) && layer(folder) != layer("test") {
 					t.Errorf("%s imports %s: nothing outside test may", s.path, path)
@@ -448,9 +445,8 @@ func TestImportRuleFindsViolations(t *testing.T) {
 	}
 }
 
-// foreignTypes finds types of packages, given as patterns, in what a package
-// exports: in signatures, in exported fields and in methods. What the types in
-// others show does not count.
+// foreignTypes finds types of the given packages in the API of a package: in signatures, exported
+// fields, and methods. It does not look into types of other packages.
 func foreignTypes(p *types.Package, patterns []string, others ...types.Type) []string {
 	var problems []string
 	for _, name := range p.Scope().Names() {
@@ -469,7 +465,7 @@ func foreignTypes(p *types.Package, patterns []string, others ...types.Type) []s
 	return problems
 }
 
-// foreign is the first package matched by patterns whose types t shows.
+// foreign returns the first package among patterns whose types t uses.
 func foreign(t types.Type, patterns []string, seen map[types.Type]bool) string {
 	if seen[t] {
 		return ""
@@ -483,7 +479,7 @@ func foreign(t types.Type, patterns []string, seen map[types.Type]bool) string {
 				return p.Path()
 			}
 			if !strings.HasPrefix(p.Path(), modulePath) {
-				return "" // what other modules show is theirs
+				return "" // types of other modules may use whatever they like
 			}
 		}
 		for m := range u.Methods() {
@@ -533,7 +529,7 @@ func foreign(t types.Type, patterns []string, seen map[types.Type]bool) string {
 func TestClusterShowsNoRaftType(t *testing.T) {
 	checked, libraries := typeCheck(t, "cluster", "cluster/consensus"), slices.Concat(raft, memberlist)
 	report(t, foreignTypes(checked["cluster"].types, libraries))
-	// A group is given its state machine, which takes the library's entries.
+	// The exception is the state machine of a group, which uses the library's entries.
 	consensus := checked["cluster/consensus"].types
 	i := slices.IndexFunc(consensus.Imports(), func(p *types.Package) bool { return p.Path() == modulePath+"/fsm" })
 	machine := consensus.Imports()[i].Scope().Lookup("FSM").Type()

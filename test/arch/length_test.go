@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of lines, files, functions, structs and folders. Aim lower: 400 lines a file, 70 lines
-// a function.
+// Limits of lines, files, functions, structs and folders. The aims are lower: 400 lines for a file,
+// 70 for a function.
 const (
 	lineWidthMax     = 140 // characters, where a tab counts as tabWidth
 	tabWidth         = 4
@@ -25,9 +25,8 @@ const (
 	folderFilesMax   = 40
 )
 
-// lengthProblems checks one file. Generated code is as long as its generator
-// makes it. The functions of tests are not limited, since a table of cases is
-// one literal; their files are.
+// lengthProblems checks one file. Generated code is not limited. The functions of tests are not
+// limited either, because a table of cases is one literal, but their files are.
 func lengthProblems(s *source) []string {
 	if s.generated {
 		return nil
@@ -97,8 +96,8 @@ func privateEmbeds(s *ast.StructType) (n int) {
 	return n
 }
 
-// folderProblems counts the files of each folder that people wrote and that are
-// not tests: a reader finds nothing by name among a hundred.
+// folderProblems counts the hand-written files in each folder, without tests, because nobody finds
+// a name among a hundred files.
 func folderProblems(sources []*source) []string {
 	files := map[string]int{}
 	for _, s := range sources {

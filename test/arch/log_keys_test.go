@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// keysOfEveryLine are in each line of a server's log: the handler writes the first
-// three, the server adds the last.
+// keysOfEveryLine are in every line of a server's log: the handler writes the first three, and the
+// server adds the last.
 var keysOfEveryLine = []string{"time", "ts", "level", "msg", "node"}
 
-// logKeyProblems keeps a line of the log from having two values of one name: a
-// JSON parser keeps one of them and drops the other.
+// logKeyProblems finds log lines with two values for one key, of which a JSON parser would drop
+// one.
 func logKeyProblems(s *source) []string {
 	var problems []string
 	if s.isTest() || strings.HasPrefix(s.path, "test/") {
@@ -34,7 +34,7 @@ func logKeyProblems(s *source) []string {
 	return problems
 }
 
-// logKeys are the keys that a call of a slog logger writes down literally.
+// logKeys returns the literal keys in a call of a slog logger.
 func logKeys(call *ast.CallExpr) (keys []string) {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

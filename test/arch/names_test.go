@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// emptyNames say nothing about the thing that bears them.
+// emptyNames are names that say nothing.
 var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "manager", "managers", "base", "misc"}
 
 // wordBreak splits the names of files and folders; typeWord finds the words of
@@ -80,16 +80,16 @@ func TestNameRuleFindsViolations(t *testing.T) {
 // docLinesMin keeps short comments out of files of their own.
 const docLinesMin = 4
 
-// noDocHeadings are headings under which comments repeated the code: go list tells
+// noDocHeadings are headings under which comments repeated the code. For example, go list tells
 // which packages import a package.
 var noDocHeadings = []string{"# What it owns", "# What it refuses to know", "# Who calls it"}
 
-// documentationProblems checks that each package has one comment: in doc.go if there is
-// much to say, above the package clause of another file if not.
+// documentationProblems checks that each package has exactly one comment: in doc.go, or, if it is
+// short, above the package clause of another file.
 func documentationProblems(files []*source) []string {
 	var problems []string
 	documented := map[string]string{}
-	code := map[string]bool{} // folders with files beside doc.go that are no tests
+	code := map[string]bool{} // folders with files other than doc.go and tests
 	var folders []string
 	for _, s := range files {
 		if s.generated {
@@ -160,14 +160,14 @@ func TestDocumentationRuleFindsViolations(t *testing.T) {
 		`cmd/x/main.go: the comment does not begin with "Command x "`, "missing has no comment")
 }
 
-// topLevel is everything the root of the repository may hold.
+// topLevel lists the permitted names in the root of the repository.
 var topLevel = []string{
 	"cmd", "cluster", "fsm", "queue", "transport", "deploy", "test", "docs", "go.mod", "go.sum", "Makefile", "README.md",
 	"LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", ".gitignore", ".golangci.yml", ".ci", ".git", ".github",
 }
 
-// topLevelProblems checks the names in the root; ignored are the patterns of
-// .gitignore, for what builds and runs leave behind.
+// topLevelProblems checks the names in the root, except files that .gitignore lists because builds
+// and runs create them.
 func topLevelProblems(names, ignored []string) []string {
 	var problems []string
 	for _, name := range names {

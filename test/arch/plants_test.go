@@ -11,8 +11,8 @@ import (
 	"github.com/seriatimq/seriatim/test/faults/plants"
 )
 
-// TestEditsApply: if you change a line of the product that an edit of a fault build
-// looks for takes the edit in test/faults/plants/edits along.
+// TestEditsApply checks that the edits of fault builds fit the product. If you change a line that
+// an edit looks for, adapt the edit in test/faults/plants/edits.
 func TestEditsApply(t *testing.T) {
 	files, err := plants.Apply(filepath.Join("..", ".."))
 	if err != nil {
@@ -23,7 +23,7 @@ func TestEditsApply(t *testing.T) {
 	}
 }
 
-// TestTheProductHasNoHooks: what fault runs break is in their edits alone.
+// TestTheProductHasNoHooks checks that hooks for faults are only in these edits.
 func TestTheProductHasNoHooks(t *testing.T) {
 	hook := regexp.MustCompile(`(?i)failpoint\.|\bplant(ed)?\b`)
 	for _, top := range []string{"queue", "fsm", "cluster", "transport", "cmd"} {

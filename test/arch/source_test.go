@@ -24,7 +24,7 @@ import (
 
 const modulePath = "github.com/seriatimq/seriatim"
 
-// buildTags are those of the binaries and of the tests.
+// buildTags are the tags of the binaries and the tests.
 const buildTags = "hashicorpmetrics,grpcnotrace,invariants"
 
 // source is one parsed file. Its path is relative to the root of the
@@ -49,7 +49,7 @@ func (s *source) folder() string {
 
 func (s *source) line(p token.Pos) int { return s.fset.Position(p).Line }
 
-// at formats a problem with its place.
+// at returns the text of a problem with its place.
 func (s *source) at(p token.Pos, format string, args ...any) string {
 	return fmt.Sprintf("%s:%d: ", s.path, s.line(p)) + fmt.Sprintf(format, args...)
 }
@@ -81,7 +81,7 @@ func snippet(t *testing.T, name, text string) *source {
 	return s
 }
 
-// root is the folder of the repository.
+// root returns the folder of the repository.
 func root(t *testing.T) string {
 	t.Helper()
 	folder, err := filepath.Abs(filepath.Join("..", ".."))
@@ -95,11 +95,11 @@ func root(t *testing.T) string {
 	return folder
 }
 
-// notOurs are folders that hold nothing written for this repository.
+// notOurs are folders without hand-written files of this repository.
 var notOurs = []string{".git", "node_modules", ".venv", "target", "testdata"}
 
-// tree parses every Go file of the repository, also those of other build tags
-// and of the modules nested in it, in the order of their paths.
+// tree returns every Go file of the repository, ordered by path, also those with other build tags
+// and of nested modules.
 func tree(t *testing.T) []*source {
 	t.Helper()
 	folder := root(t)
@@ -145,13 +145,13 @@ func tree(t *testing.T) []*source {
 
 // checked is a package with its types.
 type checked struct {
-	files []*source // without tests
+	files []*source // not tests
 	info  *types.Info
 	types *types.Package
 }
 
-// typeCheck gives the named packages of the repository their types. What they
-// import is read from the compiler's export data.
+// typeCheck determines the types of the named packages. It reads their imports from the compiler's
+// export data.
 func typeCheck(t *testing.T, folders ...string) map[string]checked {
 	t.Helper()
 	arguments := []string{"list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles", "-tags", buildTags}
@@ -225,8 +225,7 @@ func typeCheckFiles(t *testing.T, path string, imported types.Importer, files []
 	return checked{files: files, info: info, types: p}
 }
 
-// checkedSnippet gives types to one file that a test writes down; it may
-// import the standard library.
+// checkedSnippet determines the types of a file in a test, which may import the standard library.
 func checkedSnippet(t *testing.T, text string) checked {
 	t.Helper()
 	s := snippet(t, "queue/snippet.go", text)
@@ -248,8 +247,8 @@ func report(t *testing.T, problems []string) {
 	}
 }
 
-// wantProblems compares what a rule found in a snippet with the beginnings, or
-// parts, of what it should find.
+// wantProblems compares the problems found in a snippet with the beginnings or parts of those
+// expected.
 func wantProblems(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if len(got) != len(want) {

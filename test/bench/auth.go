@@ -24,7 +24,7 @@ type way struct {
 	args     []string // of the servers
 	secure   bool     // with TLS on the client port
 	unsigned bool     // clients do not sign
-	kept     float64  // the part of the rate of the first way that is the goal; 0: none
+	kept     float64  // the goal, as a part of the first way's rate; 0: none
 }
 
 // ways returns the compared settings. SDKs always sign, so the first one, with signatures that the
@@ -58,8 +58,8 @@ func authLoads(duration string) []workload {
 	}
 }
 
-// measureAuth compares the ways in turns, so that what else the machine does meets all of
-// them, and writes the file.
+// measureAuth compares the ways in turns, so that other work of the machine affects all of them
+// alike, and writes the file.
 func measureAuth(ctx context.Context, rounds int, duration time.Duration, out string) (err error) {
 	if rounds < 1 || duration <= 0 {
 		return errors.New("-runs and -duration must be above zero")
@@ -105,7 +105,6 @@ func measureAuth(ctx context.Context, rounds int, duration time.Duration, out st
 	return writeDocument(out, document.Bytes())
 }
 
-// start starts the cluster of a way.
 func (w way) start(ctx context.Context, binary, dir string, authority *harness.Authority) (*harness.Cluster, error) {
 	env := func(node string) []string {
 		own := processors(node)
@@ -116,7 +115,7 @@ func (w way) start(ctx context.Context, binary, dir string, authority *harness.A
 	}
 	options := harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Args: w.args, Env: env}
 	if w.secure {
-		// The authority makes the certificates of nodes when it is asked for them.
+		// The authority makes the certificate of a node when its environment is asked for.
 		for i := range nodes {
 			if _, err := authority.Environment(fmt.Sprintf("n%d", i+1)); err != nil {
 				return nil, err
@@ -126,7 +125,7 @@ func (w way) start(ctx context.Context, binary, dir string, authority *harness.A
 	return harness.Start(ctx, options)
 }
 
-// round measures every load on every way once, beginning with another way each time.
+// round measures every load on every way once. Each round begins with another way.
 func (c *comparison) round(ctx context.Context, binary string, round int, clusters []reached, authority *harness.Authority) error {
 	if c.measured == nil {
 		c.measured = make([][][]measurement, len(c.loads))
@@ -170,8 +169,8 @@ type comparison struct {
 	measured [][][]measurement // by load and way
 }
 
-// share is the rate of a way as a part of that of the first in the same round, the median
-// of all rounds.
+// share returns the rate of a way as a part of the first way's rate in the same round, as the
+// median of all rounds.
 func (c *comparison) share(load, way int) float64 {
 	var shares []float64
 	for round, m := range c.measured[load][way] {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// operationNames are the compared operations. A long group delivers a message only after the
-// one before is deleted, so one client receives and deletes in turn.
+// operationNames are the compared operations. Receives and deletes are made by one client, because
+// a long group delivers a message only after the one before it is deleted.
 var operationNames = [...]string{"send", "receive and delete"}
 
-// cost is the cost of an operation: the processor time of the servers without their idle time,
-// and the time to the answer. The latter is mostly network and disk.
+// cost is the cost of an operation: the processor time of the servers minus their idle time, and
+// the time to the answer, which is mostly network and disk.
 type cost struct {
 	processor runs // microseconds of all nodes, each operation
 	median    runs // microseconds until the answer
@@ -60,8 +60,8 @@ func (s *testbed) costs(ctx context.Context, queue string) (all [len(operationNa
 	return all, nil
 }
 
-// costOf does one step each times with every client. The processor time is missing
-// where the system does not tell it.
+// costOf calls step with every client, each times. The processor time is missing where the system
+// does not report it.
 func (s *testbed) costOf(clients, each int, idle float64, step func(i int) error) (processor runs, median float64, err error) {
 	var mu sync.Mutex // guards times and problems
 	var times []time.Duration
@@ -94,7 +94,7 @@ func (s *testbed) costOf(clients, each int, idle float64, step func(i int) error
 	return processor, float64(times[len(times)/2].Microseconds()), errors.Join(problems...)
 }
 
-// compare says how much more an operation takes in a crowd.
+// compare records how much more an operation costs in a large state than in a small one.
 func (s *testbed) compare(what string, small, large [len(operationNames)]cost) {
 	for i, operation := range operationNames {
 		for _, c := range []struct {
@@ -108,7 +108,7 @@ func (s *testbed) compare(what string, small, large [len(operationNames)]cost) {
 					ratios = append(ratios, v/median(c.small))
 				}
 			}
-			s.atMost(3, what+", "+c.of+operation+", times that", "", ratios...)
+			s.atMost(3, what+", "+c.of+operation+", relative to the small queue", "", ratios...)
 		}
 	}
 }

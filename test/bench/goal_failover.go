@@ -21,8 +21,8 @@ type writers struct {
 	stop    context.CancelFunc
 }
 
-// writerRest keeps the writers from filling the queue: what they send is
-// received at the end, to be counted.
+// writerRest is the pause between two sends of a writer. It limits the number of messages, which
+// are all received and counted at the end.
 const writerRest = 4 * time.Millisecond
 
 func (s *testbed) startWriters(ctx context.Context, n int, queue string) *writers {
@@ -80,10 +80,10 @@ func (s *testbed) fillLog(ctx context.Context, entries uint64) error {
 	}
 }
 
-// longPolls wait at nodes, without an attempt id, for a message that never comes.
+// longPolls is receives that wait at nodes, without an attempt id, for a message that never comes.
 type longPolls struct {
 	*testbed
-	stop   func() // ends the polls that wait now
+	stop   func() // ends the current polls
 	failed atomic.Int64
 }
 
@@ -101,7 +101,7 @@ func (l *longPolls) start(ctx context.Context, nodes []*harness.Node) (stop func
 			for ctx.Err() == nil {
 				err := c.call(ctx, "ReceiveMessage", map[string]any{"QueueUrl": queueURL("polled.fifo"), "WaitTimeSeconds": 2}, nil)
 				if err != nil && ctx.Err() == nil {
-					l.failed.Add(1) // 5xx, or broken off: its node lives
+					l.failed.Add(1) // polls that ended with 5xx or a broken connection although their node lives
 				}
 			}
 		})
@@ -137,7 +137,7 @@ func (s *testbed) failover(ctx context.Context) error {
 	return s.catchUps(ctx)
 }
 
-// kills kills leaders, of which a supervisor starts the first ones again at once.
+// kills kills leaders. A supervisor restarts the first ones at once.
 func (s *testbed) kills(ctx context.Context, w *writers) error {
 	polls := &longPolls{testbed: s}
 	kill := func(n *harness.Node) error {
@@ -171,7 +171,8 @@ func (s *testbed) kills(ctx context.Context, w *writers) error {
 	return nil
 }
 
-// gaps takes the leader away n times and returns the write gaps in milliseconds.
+// gaps makes the leader fail n times and returns the times without a successful write in
+// milliseconds.
 func (s *testbed) gaps(ctx context.Context, w *writers, n int, away, back func(*harness.Node) error) (gaps []float64, err error) {
 	for i := range n {
 		gap, err := s.lose(ctx, w, away, back)
@@ -184,8 +185,7 @@ func (s *testbed) gaps(ctx context.Context, w *writers, n int, away, back func(*
 	return gaps, nil
 }
 
-// lose takes the leader away for three seconds and returns the longest time
-// without an answer.
+// lose isolates the leader for three seconds and returns the longest time without an answer.
 func (s *testbed) lose(ctx context.Context, w *writers, away, back func(*harness.Node) error) (time.Duration, error) {
 	leader, err := s.WaitLeader(ctx, time.Minute)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *testbed) lose(ctx context.Context, w *writers, away, back func(*harness
 	if err := s.WaitReady(ctx, time.Minute); err != nil {
 		return 0, err
 	}
-	// The node that was away has found its place before the next one leaves.
+	// The node that was away has caught up before the next one fails.
 	for _, other := range s.Followers(leader) {
 		if err := caughtUp(ctx, leader, other); err != nil {
 			return 0, err
@@ -212,8 +212,8 @@ func (s *testbed) lose(ctx context.Context, w *writers, away, back func(*harness
 	return gap, nil
 }
 
-// caughtUp waits until one node has applied what another one had committed a
-// moment before, however fast that grows.
+// caughtUp waits until one node has applied what another one had committed a moment before, while
+// the log grows.
 func caughtUp(ctx context.Context, late, other *harness.Node) error {
 	for {
 		target, err := other.Status(ctx)
@@ -279,7 +279,7 @@ func (s *testbed) catchUps(ctx context.Context) error {
 			return err
 		}
 	}
-	s.note(fmt.Sprintf("sends meanwhile, of %d/s asked for", catchUpRate), "/s", rate...)
+	s.note(fmt.Sprintf("sends while a node catches up, of %d/s offered", catchUpRate), "/s", rate...)
 	s.atMost(2, fmt.Sprintf("a node that was down for %v has caught up, from its start", catchUpDown), "s", took...)
 	return nil
 }
@@ -302,7 +302,7 @@ func (s *testbed) count(ctx context.Context, w *writers) error {
 		}
 	}
 	report := w.ledger.Report()
-	s.note("messages acknowledged meanwhile", "", float64(report.Acked))
+	s.note("messages acknowledged during the faults", "", float64(report.Acked))
 	s.noneAbove(0, "of them lost", "", float64(len(report.Lost)))
 	s.noneAbove(0, "messages received twice", "", float64(len(report.Twice)))
 	s.noneAbove(0, "messages out of order", "", float64(len(report.Reordered)))

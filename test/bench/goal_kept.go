@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 )
 
-// keptShares are the least rates beside a large state, in percent of the rate without it: while
-// nodes write snapshots, and while none does. Zero means no goal.
+// keptShares are goals for the rate with a large state, in percent of the rate without it: while
+// nodes write snapshots, and while they do not. Zero means no goal.
 type keptShares struct{ writing, settled float64 }
 
 // sent is a measurement of some seconds of sends.
 type sent struct {
-	rate      float64 // a second
-	processor float64 // seconds of all nodes for each
+	rate      float64 // sends per second
+	processor float64 // seconds of all nodes per send
 	writing   float64 // part of the time in which nodes wrote snapshots
 }
 
@@ -20,18 +20,17 @@ type sent struct {
 type turn struct{ empty, filled sent }
 
 const (
-	// turnsLeast in which no node writes are compared, and as many as rounds in which
-	// nodes do. What makes them write is the log that the load itself leaves behind.
+	// At least turnsLeast turns without snapshots are compared, and rounds turns with snapshots.
+	// The log of the load causes the snapshots.
 	turnsLeast = 7
 	turnsMost  = 40
 	// emptyQueue is the queue of the empty cluster.
 	emptyQueue = "empty.fifo"
 )
 
-// keeps compares sends into a filled queue with sends into a queue of an empty cluster
-// beside it. They take turns, since the speed of a machine changes by a factor of two within
-// minutes, and both queues have what came before, since it takes room on the disk and in
-// memory. After each run, after is called if it is given.
+// keeps compares sends into a filled queue with sends into a queue of an empty cluster on the same
+// machine. The two take turns, since the speed of a machine may double or halve within minutes, and
+// get the same number of messages. after, if given, is called after each run.
 func (s *testbed) keeps(ctx context.Context, queue string, shares keptShares, after func(*testbed, context.Context, string) error) error {
 	empty, err := newTestbed(ctx, s.binary, filepath.Join(s.dir, "empty"), s.scale)
 	if err != nil {
@@ -49,7 +48,7 @@ func (s *testbed) keeps(ctx context.Context, queue string, shares keptShares, af
 				func() (err error) { t.empty, err = empty.sends(ctx, emptyQueue, load.batch, after); return err },
 				func() (err error) { t.filled, err = s.sends(ctx, queue, load.batch, after); return err },
 			}
-			for i := range halves { // each is the first in half of the turns
+			for i := range halves { // each comes first in half of the turns
 				if err := halves[(n+i)%len(halves)](); err != nil {
 					return err
 				}
@@ -82,18 +81,19 @@ func (s *testbed) sends(ctx context.Context, queue, batch string, after func(*te
 	return sent{rate: got.MessagesPerSecond, processor: took / float64(max(got.Messages, 1)), writing: writing}, err
 }
 
-// compareTurns notes the rates of some turns and the share that is left in each.
+// compareTurns records the rates of the turns, and the rate of the filled queue as a part of the
+// empty one's.
 func (s *testbed) compareTurns(what string, share float64, turns []turn) {
 	var empty, filled, kept, processor []float64
 	for _, t := range turns {
 		empty, filled = append(empty, t.empty.rate), append(filled, t.filled.rate)
 		kept = append(kept, 100*t.filled.rate/t.empty.rate)
-		if t.empty.processor > 0 { // where the system tells
+		if t.empty.processor > 0 { // where the system reports it
 			processor = append(processor, t.filled.processor/t.empty.processor)
 		}
 	}
-	s.note(what+", of an empty cluster in the turns between", "/s", empty...)
-	s.note(what+", with it", "/s", filled...)
-	s.atLeast(share, what+", share kept", "%", kept...)
-	s.note(what+", processor time of all nodes for each, times that of the empty cluster", "", processor...)
+	s.note(what+", empty cluster", "/s", empty...)
+	s.note(what+", filled queue", "/s", filled...)
+	s.atLeast(share, what+", share of the empty cluster's rate", "%", kept...)
+	s.note(what+", processor time of all nodes for each, relative to the empty cluster", "", processor...)
 }

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// large sends bodies of the largest size, and asks the disk in turns with that how fast it
-// could be at the most.
+// large measures sends of the largest bodies, in turns with the rate that the disk supports.
 func (s *testbed) large(ctx context.Context) error {
 	bodies := s.times(600)
 	var rates, limits, busy, cost runs
@@ -32,16 +31,16 @@ func (s *testbed) large(ctx context.Context) error {
 		kept = max(kept, float64(r.Messages)*float64(r.BodyBytes)/1e6)
 	}
 	s.atLeast(min(150, median(limits)), "acknowledged", "MB/s", rates...)
-	s.note("the same bodies on the disk alone in three logs and three copies, and nothing else", "MB/s", limits...)
+	s.note("rate of the disk alone, which writes each body to three logs and three copies", "MB/s", limits...)
 	s.note("processor time of all nodes for a body", "ms", cost...)
-	s.note("all processors of the machine in use meanwhile", "%", busy...)
+	s.note("used part of all processors of the machine", "%", busy...)
 	peak := 0.0
 	for _, n := range s.Nodes {
 		peak = max(peak, memoryOf(n, "VmHWM")/1e6)
 	}
 	s.note("bodies in the queue at the end of a run", "MB", kept)
 	s.note("largest resident memory of a node in all runs", "MB", peak)
-	s.note("largest resident memory, times the bodies in the queue", "", peak/kept)
+	s.note("largest resident memory, relative to the bodies in the queue", "", peak/kept)
 	return nil
 }
 

@@ -31,8 +31,8 @@ func (s *testbed) bodiesInMemory(ctx context.Context) (int, error) {
 	return parkedBody, nil
 }
 
-// parked kills all nodes when many messages are parked, compares sends beside them with
-// sends without, and looks at the latency while the whole state is written.
+// parked kills all nodes while many messages are parked, compares sends with and without parked
+// messages, and measures the latency while the whole state is written.
 func (s *testbed) parked(ctx context.Context) error {
 	n := s.times(1_000_000)
 	before, err := s.liveInUse(ctx)
@@ -42,7 +42,7 @@ func (s *testbed) parked(ctx context.Context) error {
 	if err := s.park(ctx, n); err != nil {
 		return err
 	}
-	s.atMost(300, "resident memory of a node right after the filling", "MB", s.resident()/1e6)
+	s.atMost(300, "resident memory of a node right after the queue was filled", "MB", s.resident()/1e6)
 	kept, err := s.bodiesInMemory(ctx)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *testbed) parked(ctx context.Context) error {
 	if err := s.weigh(ctx, "a message and its id beside the body", before, n, kept, 160); err != nil {
 		return err
 	}
-	// Before the loads below, which leave several times as many messages.
+	// First, because the loads below leave several times as many messages.
 	if err := s.revived(ctx, 4); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *testbed) parked(ctx context.Context) error {
 	return s.whileWriting(ctx)
 }
 
-// tenMillion parks what does not fit into memory with its bodies. It takes 35 GB of disk.
+// tenMillion parks more bodies than fit into memory. It takes 35 GB of disk.
 func (s *testbed) tenMillion(ctx context.Context) error {
 	if err := s.park(ctx, s.times(10_000_000)); err != nil {
 		return err

@@ -64,7 +64,8 @@ func (s *testbed) purge(ctx context.Context, queue string) error {
 	return s.newSender().call(ctx, "PurgeQueue", map[string]string{"QueueUrl": queueURL(queue)}, nil)
 }
 
-// liveInUse is live once what nodes keep whatever their state has its size.
+// liveInUse is live after a load that fills the nodes' caches, whose size does not depend on the
+// state.
 func (s *testbed) liveInUse(ctx context.Context) (float64, error) {
 	if _, err := s.bench(ctx, "send", "--clients", "64", "--batch", "10", "--count", "250000", "--duration", "1h", "--warmup",
 		"0s"); err != nil {
@@ -73,8 +74,8 @@ func (s *testbed) liveInUse(ctx context.Context) (float64, error) {
 	return s.live(ctx)
 }
 
-// weigh notes the memory that n things took, but for what was to be kept of each.
-// The log's cache and the garbage collector's spare room fade only in numbers.
+// weigh records the memory of n things, minus the bytes that each of them must keep. n is large,
+// since the log's cache and the garbage collector's reserve also count.
 func (s *testbed) weigh(ctx context.Context, what string, before float64, n, kept int, limit float64) error {
 	after, err := s.live(ctx)
 	if err != nil {
@@ -85,8 +86,8 @@ func (s *testbed) weigh(ctx context.Context, what string, before float64, n, kep
 	return nil
 }
 
-// chunksMost bounds the waiting for snapshots: a node writes the next one when the log
-// since the last is as large as the state.
+// chunksMost bounds the wait for snapshots. A node writes the next one when its log since the last
+// one is as large as the state.
 const chunksMost = 60
 
 // chunk is some seconds of load, in which nodes wrote a snapshot for a part of the time.
@@ -94,9 +95,8 @@ type chunk struct {
 	p99, share float64
 }
 
-// whileWriting sends until every node has written its whole state to its disk, to the
-// end, and compares the times in which nodes write with those in which none does. What
-// makes them write is the log that the load itself leaves behind.
+// whileWriting sends until every node has written at least one complete snapshot, and compares the
+// latency while nodes write with that while none does. The log of the load causes the snapshots.
 func (s *testbed) whileWriting(ctx context.Context) error {
 	taken := make([]float64, len(s.Nodes))
 	for i, n := range s.Nodes {
@@ -141,8 +141,8 @@ func (s *testbed) whileWriting(ctx context.Context) error {
 			ratios = append(ratios, v/median(quiet))
 		}
 	}
-	s.atMost(2, "p99 of sends while states are written, times that while none is", "", ratios...)
-	s.atLeast(1, "states that each node wrote to its end meanwhile, fewest", "", fewest)
+	s.atMost(2, "p99 of sends while states are written, relative to other times", "", ratios...)
+	s.atLeast(1, "complete snapshots of each node meanwhile, fewest", "", fewest)
 	return s.pauses(ctx)
 }
 
@@ -156,7 +156,8 @@ func (s *testbed) chunk(ctx context.Context) (chunk, error) {
 	return chunk{p99: got.Latency["send"].P99Us / 1e3, share: share}, err
 }
 
-// watched is bench, and for which part of the time nodes wrote snapshots meanwhile.
+// watched runs the load generator. It also returns during which part of the time nodes wrote
+// snapshots.
 func (s *testbed) watched(ctx context.Context, args ...string) (report, float64, error) {
 	watched, stop := context.WithCancel(ctx)
 	share := make(chan float64, 1) // the one answer
@@ -186,12 +187,12 @@ func (s *testbed) pauses(ctx context.Context) error {
 		}
 		pauses = append(pauses, longest*1e3)
 	}
-	s.noneAbove(1, "longest pause of applying while a state of this size was captured, of each node", "ms", pauses...)
+	s.noneAbove(1, "longest pause of a node's applies while it captured a state of this size", "ms", pauses...)
 	return nil
 }
 
-// crowds compares single operations in a small queue with those beside many
-// queues, in a queue of many groups, and in a long group.
+// crowds compares single operations in a small queue with the same operations beside many queues,
+// in a queue with many groups, and in a long group.
 func (s *testbed) crowds(ctx context.Context) error {
 	c := s.newSender()
 	if err := c.create(ctx, "small.fifo"); err != nil {
@@ -222,8 +223,8 @@ func (s *testbed) crowds(ctx context.Context) error {
 			"--count", fmt.Sprint(crowd.messages), "--duration", "1h", "--warmup", "0s"); err != nil {
 			return err
 		}
-		// Just before and just after, so that what else the machine does
-		// falls on both.
+		// The small queue is measured before and after, so that other work of the machine affects
+		// both.
 		small, err := s.costs(ctx, "small.fifo")
 		if err != nil {
 			return err

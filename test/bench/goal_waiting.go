@@ -14,13 +14,11 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// quietWindow is the time over which the servers are watched while consumers
-// wait; of all windows the quietest counts, as the consumers connect before and
-// receive after.
+// quietWindow is a window in which the servers are measured while consumers wait. The quietest
+// window counts, since consumers connect before it and receive after it.
 const quietWindow = 5 * time.Second
 
-// waiting looks at the servers while consumers wait, then at how fast they
-// wake.
+// waiting measures the servers while consumers wait, and then how fast the consumers wake up.
 func (s *testbed) waiting(ctx context.Context) error {
 	n := s.times(10_000)
 	var busy, disk, wake, entries []float64
@@ -31,7 +29,7 @@ func (s *testbed) waiting(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if round == 0 { // later ones find the memory of the first
+		if round == 0 { // later rounds start with the memory of the first one
 			weight = (w.memory - before) * float64(len(s.Nodes)) / float64(n)
 		}
 		if w.diskKnown {
@@ -48,10 +46,10 @@ func (s *testbed) waiting(ctx context.Context) error {
 		}
 	}
 	s.note("consumers", "", float64(n))
-	s.noneAbove(0, "log entries while they wait", "", entries...)
+	s.noneAbove(0, "log entries while consumers wait", "", entries...)
 	s.atMost(0, fmt.Sprintf("written to the disks of all nodes in the quietest %v", quietWindow), "B", disk...)
-	s.atMost(5, "processor time of all three nodes while they wait, of a core", "%", busy...)
-	s.atMost(16, "resident memory a consumer, of the node it waits at", "KiB", weight/1024)
+	s.atMost(5, "processor time of all three nodes while consumers wait, share of a core", "%", busy...)
+	s.atMost(16, "resident memory for a consumer, at its node", "KiB", weight/1024)
 	s.atMost(1.5, "from a send to the consumer, p50, sent through each node in turn", "ms", wake...)
 	return nil
 }
@@ -61,7 +59,7 @@ type watched struct {
 	polls     report
 	busy      float64 // percent of a core, in the quietest window
 	disk      float64 // bytes, in the quietest window
-	diskKnown bool    // the system tells
+	diskKnown bool    // the system reports it
 	memory    float64 // of a node, at most
 }
 

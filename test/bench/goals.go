@@ -26,7 +26,7 @@ type scenario struct {
 	run     func(s *testbed, ctx context.Context) error
 	// within is the time that it may take, zero for scenarioTime.
 	within time.Duration
-	// byName says that it runs only if a part of its name is asked for.
+	// byName means that the scenario runs only if its name is asked for.
 	byName bool
 }
 
@@ -59,8 +59,8 @@ func scenarios() []scenario {
 	}
 }
 
-// chosen reports whether a list of numbers, or a part of the name, means this
-// scenario; the empty list means all.
+// chosen reports whether a list of numbers, or of parts of names, selects this scenario. An empty
+// list selects all.
 func (sc scenario) chosen(only string) bool {
 	if only == "" {
 		return !sc.byName
@@ -102,8 +102,8 @@ func newTestbed(ctx context.Context, binary, dir string, scale float64) (*testbe
 // others from being measured.
 const scenarioTime = 12 * time.Minute
 
-// measureGoals runs the scenarios, each on a cluster of its own. What is found
-// replaces that section of the record; the others stay as they were.
+// measureGoals runs the scenarios, each on its own cluster. Its findings replace the sections of
+// these scenarios in the record; the others stay.
 func measureGoals(ctx context.Context, scale float64, out, only string) error {
 	if scale <= 0 {
 		return errors.New("-scale must be above zero")
@@ -129,7 +129,7 @@ func measureGoals(ctx context.Context, scale float64, out, only string) error {
 		}
 		got, err := runScenario(ctx, sc, binary, filepath.Join(dir, fmt.Sprint(i)), scale)
 		if ctx.Err() != nil {
-			break // what an interrupted scenario has found is not kept
+			break // the findings of an interrupted scenario are not kept
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", sc.name, err))
@@ -138,7 +138,7 @@ func measureGoals(ctx context.Context, scale float64, out, only string) error {
 		sections[sc.name] = got
 		var text bytes.Buffer
 		writeGoals(&text, sections)
-		// After each, so that one that never ends does not take the others with it.
+		// After each scenario, so that the results are kept if a later one hangs.
 		problems = append(problems, writeSections(record, sections), writeDocument(out, text.Bytes()))
 	}
 	return errors.Join(append(problems, ctx.Err())...)
@@ -175,7 +175,7 @@ func runScenario(ctx context.Context, sc scenario, binary, dir string, scale flo
 // times is a number of the goals, scaled.
 func (s *testbed) times(n int) int { return max(int(float64(n)*s.scale), 100) }
 
-// say tells how far a scenario is.
+// say prints how far a scenario is.
 func (s *testbed) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "  ... "+format+"\n", args...)
 }
@@ -190,22 +190,22 @@ func (s *testbed) add(f finding) {
 	fmt.Fprintf(os.Stderr, "  %-60s %s %s %s\n", f.What, f.text(), f.Unit, f.reached(false))
 }
 
-// note keeps figures without a goal.
+// note records figures without a goal.
 func (s *testbed) note(what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values})
 }
 
-// atMost keeps figures whose median must not be above a limit.
+// atMost records figures whose median must be at most limit.
 func (s *testbed) atMost(limit float64, what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: most})
 }
 
-// atLeast keeps figures whose median must not be below a limit.
+// atLeast records figures whose median must be at least limit.
 func (s *testbed) atLeast(limit float64, what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: least})
 }
 
-// noneAbove keeps figures none of which may be above a limit.
+// noneAbove records figures, each of which must be at most limit.
 func (s *testbed) noneAbove(limit float64, what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: worst})
 }

@@ -51,7 +51,7 @@ func (f finding) text() string {
 	return spread(f.Values, digits(median(f.Values)))
 }
 
-// reached compares with the limit. What a busy machine misses says nothing.
+// reached compares a finding with its limit. A miss on a busy machine does not count.
 func (f finding) reached(busy bool) string {
 	switch {
 	case f.Rule == "":
@@ -159,7 +159,7 @@ func writeGoals(w io.Writer, sections map[string]section) {
 	}
 }
 
-// summary are the last two cells of a line about a scenario.
+// summary returns the last two cells of a scenario's line.
 func (s section) summary(sc scenario) string {
 	if s.At.IsZero() {
 		return "not measured: `make bench-goals BENCH_SCALE=1 GOALS=" + sc.only() + "` | "
@@ -181,7 +181,7 @@ func (s section) summary(sc scenario) string {
 	return fmt.Sprintf("%s | %g of the numbers, %s", text, s.Scale, s.At.Format("2006-01-02"))
 }
 
-// numberText are the numbers of the goals, as one writes them.
+// numberText returns the numbers of the goals as text.
 func (sc scenario) numberText() string {
 	var parts []string
 	for _, n := range sc.numbers {
@@ -201,7 +201,7 @@ func (sc scenario) only() string {
 	return strconv.Itoa(sc.numbers[0])
 }
 
-// digits are as many as a value of this size is worth.
+// digits formats a value with as many digits as are significant.
 func digits(v float64) int {
 	switch {
 	case v == float64(int64(v)) || v >= 1000:

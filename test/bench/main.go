@@ -72,8 +72,7 @@ func main() {
 	}
 }
 
-// measure runs everything and writes the file. A run that fails is said so in
-// its line.
+// measure runs everything and writes the file. The line of a failed run contains its error.
 func measure(ctx context.Context, runs int, duration time.Duration, out, only string) (err error) {
 	if runs < 1 || duration <= 0 {
 		return errors.New("-runs and -duration must be above zero")
@@ -118,7 +117,6 @@ func measure(ctx context.Context, runs int, duration time.Duration, out, only st
 	return errors.Join(append(found.problems, found.save(out))...)
 }
 
-// save writes the document.
 func (r *results) save(out string) error {
 	var text bytes.Buffer
 	r.write(&text)
@@ -161,7 +159,7 @@ func (c clientOf) run(ctx context.Context, binary string, cluster *harness.Clust
 		return measurement{}, fmt.Errorf("read the report: %w", err)
 	}
 	if whole := float64(m.Messages) * (m.WarmupSeconds + m.MeasuredSeconds) / m.MeasuredSeconds; whole > 0 {
-		// The warm-up is not counted, but worked for at about the same rate.
+		// The warm-up is not counted, but took processor time at about the same rate.
 		m.processorMicros = float64(used.Microseconds()) / whole
 	}
 	return m, nil
@@ -192,7 +190,7 @@ func processorTime(cluster *harness.Cluster) time.Duration {
 // nodes is the number of servers.
 const nodes = 3
 
-// processors gives each server its part of the machine, as dev does.
+// processors gives each server its share of the machine, like dev does.
 func processors(string) []string {
 	return []string{fmt.Sprintf("GOMAXPROCS=%d", max(2, runtime.GOMAXPROCS(0)/nodes))}
 }

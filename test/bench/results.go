@@ -52,7 +52,7 @@ func thisMachine(sample time.Duration) host {
 	return h
 }
 
-// ticks are the processor time of the machine since it was started.
+// ticks is the processor time of the machine since its start.
 type ticks struct{ idle, all int64 }
 
 // processorTicks reads the first line of /proc/stat.
@@ -64,7 +64,7 @@ func processorTicks() (t ticks, ok bool) {
 	line, _, _ := strings.Cut(string(text), "\n")
 	for i, field := range strings.Fields(line) {
 		n, err := strconv.ParseInt(field, 10, 64)
-		if i == 0 || i > 8 || err != nil { // the guests' time is part of the users'
+		if i == 0 || i > 8 || err != nil { // the time of guests is part of user time
 			continue
 		}
 		t.all += n
@@ -83,7 +83,7 @@ func (t ticks) share(before ticks) float64 {
 	return 100 * (1 - float64(t.idle-before.idle)/float64(t.all-before.all))
 }
 
-// commit names the revision, and says if anything but results differs from it.
+// commit returns the revision, with a mark if anything but results differs from it.
 func commit() string {
 	text, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {
@@ -122,7 +122,7 @@ type results struct {
 	runs     int             // wanted of each
 }
 
-// writeResults writes RESULTS.md.
+// write writes RESULTS.md.
 func (r *results) write(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("# Measured: rates and latencies, goals 1 to 4\n")
@@ -159,14 +159,14 @@ func (r *results) durability() string {
 	return "was never reached"
 }
 
-// busyShare is the processor time of others, in percent of all CPUs, from which
-// a machine is called busy.
+// busyShare is the processor time of other programs, in percent of all CPUs, above which a machine
+// counts as busy.
 const busyShare = 20
 
 // busy reports whether others used a noticeable part of the machine.
 func (h host) busy() bool { return h.others > busyShare }
 
-// of are the sorted values of all runs.
+// of returns the sorted values of all runs.
 func of(list []measurement, value func(measurement) float64) runs {
 	var values runs
 	for _, m := range list {

@@ -159,7 +159,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestAGoalWithoutAFigureIsNotReached: what a system does not tell is not 0.
+// TestAGoalWithoutAFigureIsNotReached checks that a missing measurement does not count as 0.
 func TestAGoalWithoutAFigureIsNotReached(t *testing.T) {
 	s := &testbed{Cluster: &harness.Cluster{Nodes: []*harness.Node{{Name: "never started"}}}}
 	if bytes, known := s.written(); known {

@@ -69,7 +69,7 @@ func (s *sender) create(ctx context.Context, queue string) error {
 	return s.call(ctx, "CreateQueue", map[string]any{"QueueName": queue, "Attributes": map[string]string{"FifoQueue": "true"}}, nil)
 }
 
-// send sends one message; one that failed is sent again under the same id.
+// send sends one message, and repeats a failed send under the same id.
 func (s *sender) send(ctx context.Context, queue, body string) error {
 	err := s.call(ctx, "SendMessage", map[string]any{
 		"QueueUrl": queueURL(queue), "MessageBody": body, "MessageGroupId": s.id,
@@ -84,8 +84,8 @@ func (s *sender) send(ctx context.Context, queue, body string) error {
 // next returns a body with the sender and its number.
 func (s *sender) next() string { return ledger.Body(s.id, s.sent) }
 
-// drain receives and deletes until nothing is left. Another one may still hold
-// messages then, and goes on.
+// drain receives and deletes until nothing is left. If another sender still holds messages, it
+// continues.
 func (s *sender) drain(ctx context.Context, queue string, l *ledger.Ledger) error {
 	for {
 		var got struct {

@@ -30,7 +30,7 @@ var (
 	outputFlag    = flag.String("output", "", "folder for traces and histories of failed seeds; default a temporary one")
 )
 
-// stuckAfter bounds a seed in real time: if a goroutine waits forever for a mutex, the time of a
+// stuckAfter bounds a seed in real time. If a goroutine waits forever for a mutex, the time of a
 // bubble stands still.
 const stuckAfter = 10 * time.Minute
 
@@ -60,14 +60,15 @@ func TestBubble(t *testing.T) {
 	}
 }
 
-// leastPerRun has the minimum counts per run, on average: about a third of the usual ones. The
-// minimums of the checkers (report.Short) are for real processes with other faults.
+// leastPerRun contains the least average counts per run, about a third of the usual ones. The
+// minimums of the checkers (report.Short) are not used, because they are for real processes with
+// other faults.
 var leastPerRun = map[string]int{
 	"operations ok": 250, "messages acknowledged": 70, "messages delivered": 70, "deliveries after expiry": 5,
 	"duplicates dropped": 20, "queues drained": 2, "replicas agreed": 1, "service after healing": 1,
 }
 
-// totals add up what all runs met.
+// totals adds up the counts of all runs.
 type totals struct {
 	runs    int
 	virtual time.Duration
@@ -120,8 +121,8 @@ func runSeed(t *testing.T, seed uint64, total *totals) {
 	t.Logf("seed %d, %d breaches, trace and history in %s", seed, len(r.wrongs), output)
 }
 
-// inBubble runs f in a bubble and reports whether goroutines were left that wait for
-// an outcome which the consensus library never tells when it stops. Others are an error.
+// inBubble calls f in a bubble. It reports whether goroutines were left that wait for an outcome
+// which the consensus library does not report when it stops. Other goroutines are an error.
 func inBubble(t *testing.T, f func()) (owed bool) {
 	t.Helper()
 	defer func() {
@@ -146,7 +147,7 @@ func inBubble(t *testing.T, f func()) (owed bool) {
 	return false
 }
 
-// judge adds what the clients saw to what is wrong.
+// judge adds the violations in the history of the clients.
 func (r *run) judge() check.Report {
 	report := check.Check(r.events)
 	for _, v := range report.Violations {
@@ -155,9 +156,9 @@ func (r *run) judge() check.Report {
 	return report
 }
 
-// TestForgetfulDiskIsNoticed: if crashes take back what was synced, some seed must
-// show it, or the runs prove nothing. Each seed has a process of its own: a state
-// machine that finds an impossible state notices, too, and ends its process.
+// TestForgetfulDiskIsNoticed checks that some seed detects disks that lose synced data in crashes;
+// otherwise the runs prove nothing. Each seed needs its own process, because a state machine that
+// finds an impossible state ends its process, which counts as detected.
 func TestForgetfulDiskIsNoticed(t *testing.T) {
 	if *forgetfulFlag != "" {
 		forget(t, *seedFlag, *forgetfulFlag)
@@ -181,10 +182,10 @@ func TestForgetfulDiskIsNoticed(t *testing.T) {
 	t.Errorf("%d seeds did not notice it", seeds)
 }
 
-// noticed begins what a seed has found.
+// noticed is the beginning of a line that tells what a seed has found.
 const noticed = "noticed: "
 
-// forget runs one seed on disks that forget, and fails if that is noticed.
+// forget runs one seed with disks that lose synced data, and fails if this is detected.
 func forget(t *testing.T, seed uint64, dir string) {
 	var r *run
 	inBubble(t, func() {
@@ -197,8 +198,8 @@ func forget(t *testing.T, seed uint64, dir string) {
 	}
 }
 
-// workDir is a folder for the disks, in memory where the system has that: what a
-// crash leaves is decided by the machines, not by syncs.
+// workDir returns a folder for the disks, in memory if possible. Syncs do not matter, because the
+// machines decide what a crash keeps.
 func workDir(t *testing.T) string {
 	const memory = "/dev/shm"
 	if info, err := os.Stat(memory); err != nil || !info.IsDir() {

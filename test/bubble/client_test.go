@@ -14,13 +14,13 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// tryTimeout ends a call; what it did is then unknown. A node gives up before.
+// tryTimeout ends a call, whose outcome is then unknown. A node gives up earlier.
 const (
 	requestTimeout = time.Second
 	tryTimeout     = 2 * time.Second
 )
 
-// client makes calls of nodes and writes each down. Used by one goroutine.
+// client makes calls and records them. Used by one goroutine.
 type client struct {
 	run      *run
 	number   int
@@ -33,7 +33,7 @@ func (r *run) newClient(number int, workload string) *client {
 	return &client{run: r, number: number, workload: workload, random: rand.New(rand.NewPCG(r.seed, uint64(1000+number)))}
 }
 
-// body is unique in a run and says itself whether it is whole.
+// body returns a unique body that contains its own checksum.
 func (c *client) body() string {
 	c.counter++
 	size := c.random.IntN(200)
@@ -51,8 +51,8 @@ func (c *client) attempt() string {
 
 func (c *client) queue() string { return c.workload + ".fifo" }
 
-// call makes one call through a machine and classifies it. It is not written down
-// if the machine is down. done says whether it was answered.
+// call makes one call through a machine, classifies and records it. It records nothing if the
+// machine is down. done reports whether the call succeeded.
 func (c *client) call(m *machine, e *history.Event, do func(context.Context, *cluster.Node) (cluster.Reply, error)) (result queue.Result,
 	done bool) {
 	node, p := m.present()
@@ -78,7 +78,7 @@ func (c *client) call(m *machine, e *history.Event, do func(context.Context, *cl
 	var refusal *queue.Error
 	switch {
 	case p.dead():
-		// Its answer, if there is one, was never sent.
+		// The node has died, so its answer, if any, was never sent.
 		e.Result, e.Error, reply.Result, e.Index, e.LogTime = history.Unknown, "the node died", nil, 0, 0
 	case err == nil:
 		e.Result = history.OK
@@ -97,7 +97,7 @@ func (c *client) call(m *machine, e *history.Event, do func(context.Context, *cl
 
 func (c *client) any() *machine { return c.run.machines[c.random.IntN(len(c.run.machines))] }
 
-// running is a machine whose node runs, if there is one.
+// running returns a machine whose node runs, or nil.
 func (c *client) running() *machine {
 	first := c.random.IntN(len(c.run.machines))
 	for i := range c.run.machines {
@@ -183,7 +183,7 @@ const (
 	visibility    = 5
 )
 
-// persist repeats a send with the same key until it is answered, for a while.
+// persist repeats a send with the same key until it is answered, at most for a while.
 func (c *client) persist(group, dedup, body string) {
 	for range 10 {
 		if c.send(c.any(), c.queue(), group, dedup, body) || !c.think() {
@@ -192,8 +192,8 @@ func (c *client) persist(group, dedup, body string) {
 	}
 }
 
-// consume receives with an attempt id, repeats the call on any node until it is
-// answered, and deletes what came.
+// consume receives with an attempt id, repeats the call on any node until it is answered, and
+// deletes the messages.
 func (c *client) consume(most int) {
 	attempt := c.attempt()
 	for range 4 {
@@ -216,14 +216,14 @@ func keyOf(body string) string {
 	return parts[0] + "-" + parts[1]
 }
 
-// ledger sends what is unique, receives and deletes.
+// ledger sends unique messages, receives, and deletes.
 func (c *client) ledger() {
 	body := c.body()
 	c.persist(fmt.Sprint(c.random.IntN(4)), keyOf(body), body)
 	c.consume(2)
 }
 
-// dupStorm sends few keys from many clients, each try with a body of its own.
+// dupStorm sends a few keys from many clients. Each try has its own body.
 func (c *client) dupStorm() {
 	key := fmt.Sprintf("key-%d", c.random.IntN(8))
 	c.persist(key, key, c.body())
@@ -242,8 +242,8 @@ func (c *client) relay() {
 	c.consume(1)
 }
 
-// lostReceive loses answers and repeats the call on another node; some consumers
-// die with what they hold.
+// lostReceive discards answers and repeats the call on another node. Some consumers stop while they
+// hold messages.
 func (c *client) lostReceive() {
 	body := c.body()
 	c.persist(fmt.Sprint(c.random.IntN(5)), keyOf(body), body)

@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// pipe is one direction of a connection: bytes with the time of their arrival.
-// Writes never block, as with a send buffer that is large enough; what a cut link
-// holds back arrives when it is whole again. Safe for concurrent use.
+// pipe is one direction of a connection: bytes with their times of arrival. Writes never block, as
+// if the send buffer was unlimited. Bytes on a cut link arrive when it is restored. Safe for
+// concurrent use.
 type pipe struct {
 	network  *network
 	from, to *process
 
 	mu       sync.Mutex
 	segments []segment
-	last     time.Time // arrival of the newest segment; later ones arrive later
-	reset    bool      // the writer's end is gone without a goodbye
-	deaf     bool      // the reader's end is gone
+	last     time.Time // arrival time of the newest segment; later segments arrive later
+	reset    bool      // the writer's end has died
+	deaf     bool      // the reader's end has closed
 	deadline time.Time // of reads
 	wake     chan struct{}
-	watched  bool // a timer looks after what is not acknowledged
+	watched  bool // a timer watches the unacknowledged bytes
 }
 
-// segment has the bytes of one write. A segment without content ends the stream.
+// segment is the content of one write. A segment without content is the end of the stream.
 type segment struct {
 	content []byte
 	arrives time.Time
 	sent    time.Time
 }
 
-// unacknowledgedLimit bounds the time of bytes in flight before the connection breaks, like the
-// TCP setting of package cluster.
+// unacknowledgedLimit is how long bytes may be in flight before the connection breaks, like the TCP
+// setting of package cluster.
 const unacknowledgedLimit = 10 * time.Second
 
 func newPipe(n *network, from, to *process) *pipe {
@@ -75,7 +75,7 @@ func (p *pipe) write(content []byte) error {
 	return nil
 }
 
-// expire gives the connection up if its oldest bytes are under way for too long.
+// expire breaks the connection if its oldest bytes have been in flight for too long.
 func (p *pipe) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,8 @@ func (p *pipe) read(content []byte) (int, error) {
 	}
 }
 
-// tryRead reads what has arrived, or says how long nothing will; -1 is until woken.
+// tryRead reads what has arrived, or returns how long nothing will arrive; -1 means until it is
+// woken.
 func (p *pipe) tryRead(content []byte) (n int, wait time.Duration, err error) {
 	now := time.Now()
 	p.mu.Lock()
@@ -196,7 +197,7 @@ func (e *end) Write(content []byte) (int, error) {
 func (e *end) Close() error {
 	e.once.Do(func() {
 		close(e.closed)
-		_ = e.out.write(nil) // the goodbye of a broken connection goes nowhere
+		_ = e.out.write(nil) // a broken connection needs no end of stream
 		e.in.hangUp()
 		e.in.signal()
 		e.out.network.forget(e)
@@ -209,11 +210,11 @@ func (p *pipe) hangUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deaf = true
-	p.deadline = time.Unix(0, 1) // a reader that waits returns
+	p.deadline = time.Unix(0, 1) // wakes a reader that waits
 }
 
-// breakOff ends the connection as a process does that dies: no goodbye, only a reset
-// where the link is open.
+// breakOff ends the connection like a dying process: there is no end of stream, only a reset if the
+// link is open.
 func (p *pipe) breakOff() {
 	p.mu.Lock()
 	p.reset = true

@@ -21,7 +21,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// Where nodes listen on their machines.
+// Ports of the nodes on their machines.
 const (
 	peerPort   = 7000
 	gossipPort = 7001
@@ -32,40 +32,39 @@ func machineOf(address netip.Addr) int { return int(address.As4()[3]) - 1 }
 func nameOf(machine int) string        { return fmt.Sprintf("n%d", machine+1) }
 func at(machine, port int) string      { return fmt.Sprintf("%s:%d", hostOf(machine), port) }
 
-// machine is a computer with a disk, a clock and a node. Its methods are called by
-// the schedule alone, except where they say otherwise.
+// machine is a computer with a disk, a clock and a node. Only the schedule calls its methods,
+// unless they are documented as safe for concurrent use.
 type machine struct {
 	run    *run
 	number int
 	lives  int
 	dir    string
-	stale  string // copy of the disk at the crash before, of a forgetful machine
+	stale  string // copy of the disk at the crash before, for a forgetful machine
 	disk   disk
 	clock  offsetClock
 
 	mu      sync.Mutex
 	node    *cluster.Node // nil while down
 	process *process
-	ended   string // why the present process ended itself
+	ended   string // why the current process ended itself
 	nodeID  string
-	joined  bool // of the spare machine
-	removed bool // from the cluster
+	joined  bool // whether the spare machine has joined
+	removed bool // whether it was removed from the cluster
 }
 
-// disk delays writes, or holds them. Safe for concurrent use.
+// disk delays or stops writes. Safe for concurrent use.
 type disk struct {
 	pace time.Duration // a write takes up to twice as long
 
 	mu     sync.Mutex
 	random *rand.Rand
 	slow   time.Duration
-	freed  chan struct{} // not nil while it hangs; closed at its end
+	freed  chan struct{} // nil unless the disk hangs; closed when the hang ends
 }
 
-// paceOf is the pace of a machine's disk: in one seed of three all are alike, in one
-// the disk of one machine is ten times slower than those of the others, and in one it
-// is ten times faster. Entries reach the followers' disks before, with, and after the
-// leader's.
+// paceOf returns the speed of a machine's disk. In a third of the seeds all disks are alike, in a
+// third one is ten times slower, and in a third one is ten times faster. So entries reach the
+// followers' disks before, with, or after the leader's.
 func paceOf(seed uint64, machine, machines int) time.Duration {
 	const fast, slow = time.Millisecond, 10 * time.Millisecond
 	odd := machine == int(seed/3%uint64(machines))
@@ -81,12 +80,12 @@ const storeTerm = "write term or vote"
 // errDead is the disk error of a dead process.
 var errDead = errors.New("the machine is gone")
 
-// through runs one write of a process: some time passes before it, and some after
-// it, so that a crash may come after it and before its confirmation.
+// through executes one write of a process with a delay before and after it, so that a crash may
+// come between the write and its confirmation.
 func (d *disk) through(p *process, what string, write func() error) error {
 	err := d.perform(p, write)
 	if errors.Is(err, errDead) && strings.HasPrefix(what, storeTerm) {
-		// The library panics here, as it may: a node whose disk fails has ended.
+		// The library may panic here, since a node whose disk fails has ended.
 		runtime.Goexit()
 	}
 	return err
@@ -114,7 +113,7 @@ func (d *disk) perform(p *process, write func() error) error {
 	return err
 }
 
-// pause lets time pass and reports whether the process lives.
+// pause waits and reports whether the process still lives.
 func (p *process) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -149,7 +148,7 @@ func (d *disk) slowDown(by time.Duration) {
 	d.slow = by
 }
 
-// offsetClock is a clock whose wall time is off. Safe for concurrent use.
+// offsetClock is a clock with an adjustable error. Safe for concurrent use.
 type offsetClock struct {
 	began  time.Time
 	offset atomic.Int64
@@ -163,7 +162,7 @@ func (c *offsetClock) Monotonic() time.Duration { return time.Since(c.began) }
 // start opens a node on the machine's directory.
 func (m *machine) start(ctx context.Context) {
 	m.lives++
-	m.disk.free() // the schedule waits here and could not do it
+	m.disk.free() // the schedule waits here, so it cannot do this itself
 	p := m.run.network.begin(m.number)
 	cfg := m.run.config(m, p)
 	node, err := cluster.Open(ctx, cfg)
@@ -178,22 +177,21 @@ func (m *machine) start(ctx context.Context) {
 	m.run.note("start", m.number, "life %d as %s", m.lives, m.id())
 }
 
-// id is the node id of the machine. Safe for concurrent use.
+// id returns the node id of the machine. Safe for concurrent use.
 func (m *machine) id() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.nodeID
 }
 
-// wanted reports whether the machine is to be part of the cluster. Safe for
-// concurrent use.
+// wanted reports whether the machine should be part of the cluster. Safe for concurrent use.
 func (m *machine) wanted() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return !m.removed && (m.number < m.run.plan.initialMembers || m.joined)
 }
 
-// bury clears away a node that ended itself, and reports whether there was one.
+// bury cleans up a node that ended itself, and reports whether there was one.
 func (m *machine) bury() bool {
 	node, p := m.present()
 	if node == nil || !p.dead() {
@@ -203,22 +201,22 @@ func (m *machine) bury() bool {
 	return true
 }
 
-// present is the node and its process, nil while it is down. Safe for concurrent use.
+// present returns the node and its process, nil while it is down. Safe for concurrent use.
 func (m *machine) present() (*cluster.Node, *process) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.node, m.process
 }
 
-// crash ends the node as a kill does, or as a power cut: the process says and
-// writes nothing more, and the machine goes on with what had reached its disk. The
-// goroutines of the dead node are wound up behind its back.
+// crash ends the node like a kill or a power cut: the process sends and writes nothing more, and
+// the disk keeps what had reached it. The goroutines of the dead node are stopped without effect on
+// anything else.
 func (m *machine) crash(power bool) {
 	node, p := m.present()
 	if node == nil {
 		return
 	}
-	// Nobody runs while the disk is copied: what is being written waits in through.
+	// Nothing runs while the disk is copied; writes in progress wait in through.
 	synctest.Wait()
 	m.mu.Lock()
 	m.node = nil
@@ -264,7 +262,7 @@ func (m *machine) diedByItself() bool {
 	return m.ended != ""
 }
 
-// fatal replaces the end of the process of a node.
+// fatal is called when a node would end its process.
 func (m *machine) fatal(p *process, code cluster.ExitCode, err error) {
 	if p.dead() {
 		return
@@ -279,7 +277,7 @@ func (m *machine) fatal(p *process, code cluster.ExitCode, err error) {
 	default:
 		m.run.wrong("machine %d ended itself with %d: %v", m.number, code, err)
 	}
-	// From here on it is silent, as a process that has ended.
+	// From now on it is silent, like an ended process.
 	m.run.network.kill(p, false)
 	m.run.deaths <- m.number
 }
@@ -306,7 +304,7 @@ func copyTree(from, to string) error {
 	})
 }
 
-// config is that of a machine's node in this run.
+// config returns the configuration of a machine's node in this run.
 func (r *run) config(m *machine, p *process) cluster.Config {
 	var join []string
 	for i := range r.plan.initialMembers {

@@ -14,34 +14,33 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// network connects machines by links with a policy for each direction. Safe for
-// concurrent use.
+// network connects machines by links, with a policy for each direction. Safe for concurrent use.
 type network struct {
 	referee *referee
 
 	mu        sync.Mutex
 	random    *rand.Rand
-	policies  map[[2]int]policy // by machine numbers, from and to
+	policies  map[[2]int]policy // by the numbers of the sending and the receiving machine
 	listeners map[string]*listener
 	packets   map[string]*packetConn
 	ends      map[*end]struct{}
-	running   map[int]*process // by machine, the present one
+	running   map[int]*process // current processes by machine
 	off       map[int]bool     // machines without power
 }
 
-// policy has the faults of one direction of a link. The zero value is fast and has none.
+// policy contains the faults of one direction of a link. The zero value has none and no delay.
 type policy struct {
 	cut       bool
-	delay     time.Duration // at the least
-	jitter    time.Duration // on top, at the most: packets overtake each other
-	loss      float64       // of packets; a stream repeats and comes later
+	delay     time.Duration // minimum
+	jitter    time.Duration // maximum on top of it; packets may overtake one another
+	loss      float64       // of packets; a stream retransmits
 	duplicate float64       // of packets
 }
 
-// usual is the delay of a whole and fast link at the most.
+// usual is the maximum delay of a link without faults.
 const usual = time.Millisecond
 
-// repetition is the extra delay of stream bytes whose first packet was lost.
+// repetition is the additional delay of stream bytes whose first packet was lost.
 const repetition = 200 * time.Millisecond
 
 func newNetwork(random *rand.Rand, r *referee) *network {
@@ -51,7 +50,7 @@ func newNetwork(random *rand.Rand, r *referee) *network {
 	}
 }
 
-// process is one life of a machine's node.
+// process is one run of a machine's node.
 type process struct {
 	machine int
 	network *network
@@ -61,7 +60,7 @@ type process struct {
 
 func (p *process) dead() bool { return p.killed.Load() }
 
-// begin makes a process the present one of its machine.
+// begin makes a process the current one of its machine.
 func (n *network) begin(machine int) *process {
 	p := &process{machine: machine, network: n, gone: make(chan struct{})}
 	n.mu.Lock()
@@ -70,8 +69,7 @@ func (n *network) begin(machine int) *process {
 	return p
 }
 
-// kill ends a process. The others hear a reset for each connection, unless the
-// power went.
+// kill ends a process. The other ends of its connections get a reset, unless its power was cut.
 func (n *network) kill(p *process, power bool) {
 	if p.killed.Swap(true) {
 		return
@@ -115,7 +113,7 @@ func (n *network) kill(p *process, power bool) {
 	}
 }
 
-// set changes the policy of one direction, and lets waiting bytes go on.
+// set changes the policy of one direction, and wakes waiting connections.
 func (n *network) set(from, to int, p policy) {
 	n.mu.Lock()
 	n.policies[[2]int{from, to}] = p
@@ -136,14 +134,14 @@ func (n *network) policy(from, to int) policy {
 	return n.policies[[2]int{from, to}]
 }
 
-// open reports whether bytes pass from one process to the other now.
+// open reports whether bytes can pass from one process to the other now.
 func (n *network) open(from, to *process) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.policy(from.machine, to.machine).cut
 }
 
-// delay draws how long bytes are under way.
+// delay draws how long bytes are in flight.
 func (n *network) delay(from, to *process, stream bool) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -155,7 +153,7 @@ func (n *network) delay(from, to *process, stream bool) time.Duration {
 	return d
 }
 
-// another reports whether the machine of a dead process runs again.
+// another reports whether the machine of a dead process runs another one.
 func (n *network) another(p *process) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -168,7 +166,7 @@ func (n *network) forget(e *end) {
 	delete(n.ends, e)
 }
 
-// seat is the network as one process sees it.
+// seat is the network as one process uses it.
 type seat struct {
 	*process
 	host string
@@ -208,8 +206,8 @@ func (s *seat) ListenPacket(_ context.Context, address string) (net.PacketConn, 
 	return c, nil
 }
 
-// Dial connects to the listener of an address. A machine that is off, or behind a cut link,
-// does not answer; one that runs and does not listen refuses.
+// Dial connects to the listener of an address. A machine that is off or behind a cut link does not
+// answer. One that runs without a listener refuses.
 func (s *seat) Dial(ctx context.Context, address string) (net.Conn, error) {
 	n := s.network
 	timer := time.NewTimer(n.delay(s.process, s.process, true))
@@ -227,7 +225,7 @@ func (s *seat) Dial(ctx context.Context, address string) (net.Conn, error) {
 		if l != nil {
 			return n.connect(s, l)
 		}
-		// A lost first packet is sent again after a while.
+		// If the first packet is lost, it is retransmitted after a while.
 		timer.Reset(repetition)
 		select {
 		case <-timer.C:
@@ -278,7 +276,7 @@ func (n *network) connect(s *seat, l *listener) (net.Conn, error) {
 	return nil, fmt.Errorf("dial %s: %w", l.address, syscall.ECONNREFUSED)
 }
 
-// backlog bounds the connections that wait to be accepted, like that of a real listener.
+// backlog bounds the connections that wait to be accepted, like a real listener.
 const backlog = 128
 
 type listener struct {
@@ -313,7 +311,7 @@ func (l *listener) Close() error {
 
 func (l *listener) Addr() net.Addr { return l.address }
 
-// packetQueue is a receive buffer; what does not fit is lost, as with a real one.
+// packetQueue is a receive buffer. A packet that does not fit is lost, as in a real one.
 const packetQueue = 256
 
 type packet struct {
@@ -338,7 +336,7 @@ func (c *packetConn) ReadFrom(content []byte) (int, net.Addr, error) {
 	}
 }
 
-// WriteTo sends a packet, which may get lost, come twice, or come late.
+// WriteTo sends a packet, which may be lost, duplicated, or late.
 func (c *packetConn) WriteTo(content []byte, to net.Addr) (int, error) {
 	if c.owner.dead() {
 		return 0, net.ErrClosed

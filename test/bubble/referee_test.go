@@ -13,28 +13,27 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
-// referee reads every message of the consensus library on its way and checks what
-// holds of them at any time (faults.md 7.2 and I13): one leader in a term, entries
-// and snapshots only from it, a vote for one candidate in a term, terms that never
-// fall, and, after a crash, a log that has what its node confirmed. Safe for
-// concurrent use.
+// referee reads every message of the consensus library on the network and checks rules that always
+// hold (faults.md 7.2 and I13): one leader in a term, entries and snapshots only from the leader,
+// one vote in a term, terms that never decrease, and after a crash a log with everything that its
+// node confirmed. Safe for concurrent use.
 type referee struct {
 	wrong func(format string, args ...any)
 
 	mu      sync.Mutex
 	leaders map[uint64]int       // machine by term
-	votes   map[[2]uint64]string // candidate by machine and term
+	votes   map[[2]uint64]string // voted for, by machine and term
 	nodes   map[int]*nodeRecord  // by machine
 	counts  map[string]int       // messages by kind
 }
 
-// nodeRecord has the observed term, log and answers of a node over all its processes.
+// nodeRecord is the observed term, log and answers of a node over all its processes.
 type nodeRecord struct {
-	term      uint64 // the highest it answered with
-	crashTerm uint64 // that at its last crash
-	confirmed uint64 // end of what it confirmed to the leader of term byTerm
+	term      uint64 // the highest in its answers
+	crashTerm uint64 // the one at its last crash
+	confirmed uint64 // end of the log that it confirmed to the leader of term byTerm
 	byTerm    uint64
-	restarted bool // since it answered last
+	restarted bool // since its last answer
 }
 
 func newReferee(wrong func(string, ...any)) *referee {
@@ -61,21 +60,21 @@ func (r *referee) crashed(machine int) {
 	w.crashTerm, w.restarted = w.term, true
 }
 
-// watch gives the taps of a new connection: of what the dialing end writes, and of
-// what the accepting end writes.
+// watch returns the taps of a new connection: for the bytes of the dialing end and of the accepting
+// end.
 func (r *referee) watch(from, to int) (asks, answers func([]byte)) {
 	c := &exchange{referee: r, from: from, to: to}
 	return c.asked, c.answered
 }
 
-// The form of a hello and of a frame, as far as the referee needs it.
+// The format of a hello and of a frame, as far as the referee needs it.
 const (
 	kindConsensus = 4
 	kindSnapshot  = 16
 )
 
-// exchange follows one connection. Of other kinds than the consensus library's it
-// loses sight after the handshake.
+// exchange follows one connection. After the handshake it ignores connections that do not belong to
+// the consensus library.
 type exchange struct {
 	referee  *referee
 	from, to int
@@ -83,10 +82,10 @@ type exchange struct {
 	mu       sync.Mutex
 	asks     []byte // not decoded yet
 	answers  []byte
-	greeted  bool // hello and answer were seen
+	greeted  bool // hello and its answer were seen
 	welcomed bool
 	blind    bool
-	open     []any // requests without an answer, oldest first
+	open     []any // unanswered requests, the oldest first
 	term     uint64
 }
 
@@ -106,7 +105,7 @@ func (c *exchange) asked(content []byte) {
 	}
 }
 
-// nextFrame is the first frame, nil if it is not whole yet.
+// nextFrame returns the first frame, nil if it is incomplete.
 func nextFrame(content []byte) (whole, rest []byte) {
 	if len(content) < frame.Head {
 		return nil, content
@@ -118,7 +117,7 @@ func nextFrame(content []byte) (whole, rest []byte) {
 	return content[:size], content[size:]
 }
 
-// nextAsk decodes one message of the dialing end; false if it is not whole yet.
+// nextAsk decodes one message of the dialing end, and returns false if it is incomplete.
 func (c *exchange) nextAsk(content []byte) (rest []byte, ok bool) {
 	if !c.greeted {
 		return c.hello(content)
@@ -137,7 +136,7 @@ func (c *exchange) nextAsk(content []byte) (rest []byte, ok bool) {
 	return rest, true
 }
 
-// hello reads the handshake, whose form is that of package cluster.
+// hello reads the handshake of package cluster.
 func (c *exchange) hello(content []byte) (rest []byte, ok bool) {
 	at := 12
 	for range 3 {
@@ -175,7 +174,7 @@ func (c *exchange) answered(content []byte) {
 	}
 }
 
-// nextAnswer decodes one answer, which are given in the order of the requests.
+// nextAnswer decodes one answer. Answers come in the order of the requests.
 func (c *exchange) nextAnswer(content []byte) (rest []byte, ok bool) {
 	if !c.welcomed {
 		if len(content) < 10 {
@@ -218,7 +217,7 @@ func (c *exchange) nextAnswer(content []byte) (rest []byte, ok bool) {
 	return rest, true
 }
 
-// asked judges a request.
+// asked checks a request.
 func (r *referee) asked(from int, message any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -241,7 +240,7 @@ func (r *referee) leads(machine int, term uint64, what string) {
 	}
 }
 
-// answered judges an answer; term is that of the answer before on this connection.
+// answered checks an answer. term is the one in the answer before it on this connection.
 func (r *referee) answered(from, to int, request, answer any, before uint64) (term uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -287,8 +286,8 @@ func (r *referee) answered(from, to int, request, answer any, before uint64) (te
 	return term
 }
 
-// confirm notes that the node's log reaches to index, for the leader of a term. A
-// later leader may have shortened it.
+// confirm records that the node's log reaches index for the leader of a term. The leader of a later
+// term may have shortened the log.
 func (w *nodeRecord) confirm(term, index uint64) {
 	if term > w.byTerm {
 		w.byTerm, w.confirmed = term, index

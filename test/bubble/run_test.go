@@ -17,17 +17,17 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// plan has the choices that a seed makes before the run.
+// plan contains the choices of a seed before the run.
 type plan struct {
 	initialMembers int
-	spare          bool // one more machine, which joins
+	spare          bool // there is another machine, which joins
 	store          string
 	cacheBytes     int
 	snapshotBytes  int64
 	trailingBytes  int64
 	timing         cluster.Timing
 	load           time.Duration
-	forgetful      bool // planted: a machine comes back with the disk of its crash before
+	forgetful      bool // planted: after a crash a machine has the disk of the crash before
 }
 
 func newPlan(random *rand.Rand) plan {
@@ -42,7 +42,7 @@ func newPlan(random *rand.Rand) plan {
 	if random.IntN(4) == 0 {
 		p.store = cluster.LogStoreBoltDB
 	}
-	// A small cache, or a leader serves a follower what its log no longer holds.
+	// The cache is small. Otherwise a leader could serve from it what its log no longer holds.
 	p.cacheBytes = 1 + random.IntN(2)*(32<<10)
 	p.snapshotBytes = int64(2<<10) << (2 * random.IntN(4))
 	p.trailingBytes = int64(512) << (2 * random.IntN(3))
@@ -58,18 +58,18 @@ func newPlan(random *rand.Rand) plan {
 	return p
 }
 
-// run is one cluster's life. Safe for concurrent use where it says so.
+// run is the life of one cluster. Some methods are safe for concurrent use, as documented.
 type run struct {
 	seed     uint64
 	plan     plan
 	dir      string
-	ctx      context.Context // of all calls; ends with the run
+	ctx      context.Context // of all calls, until the end of the run
 	began    time.Time
-	random   *rand.Rand // of the schedule, used by it alone
+	random   *rand.Rand // of the schedule only
 	network  *network
 	referee  *referee
 	machines []*machine
-	deaths   chan int // machines whose node ended itself; room for all lives
+	deaths   chan int // machines whose node ended itself; capacity for the whole run
 	winding  sync.WaitGroup
 	loaded   context.Context // ends with the load
 
@@ -77,14 +77,14 @@ type run struct {
 	findings
 }
 
-// findings has the records of a run.
+// findings contains the records of a run.
 type findings struct {
 	ops     int64
 	events  []history.Event
 	trace   []string
 	wrongs  []string
 	logs    map[int]*bytes.Buffer
-	hashes  map[uint64]string // of the state by index
+	hashes  map[uint64]string // of the state, by index
 	virtual time.Duration
 	leads   map[uint64]bool // terms in which a leader was seen
 }
@@ -115,7 +115,7 @@ func newRun(seed uint64, dir string) *run {
 // now is the virtual time since the beginning in microseconds. Safe for concurrent use.
 func (r *run) now() int64 { return time.Since(r.began).Microseconds() }
 
-// wrong notes a breach. Safe for concurrent use.
+// wrong records a violation. Safe for concurrent use.
 func (r *run) wrong(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	r.note("WRONG", -1, "%s", text)
@@ -157,7 +157,7 @@ func (r *run) nextOp() int64 {
 	return r.ops
 }
 
-// lockedWriter is a log that several lives of a node write.
+// lockedWriter is a log that the processes of a node write to in turn.
 type lockedWriter struct {
 	mu *sync.Mutex
 	w  io.Writer
@@ -187,7 +187,7 @@ func (r *run) windUp(node *cluster.Node) {
 	})
 }
 
-// pauseLoad waits and reports whether the load goes on. Safe for concurrent use.
+// pauseLoad waits and reports whether the load continues. Safe for concurrent use.
 func (r *run) pauseLoad(d time.Duration) bool { return pause(r.loaded, d) }
 
 func pause(ctx context.Context, d time.Duration) bool {
@@ -201,7 +201,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// live is the whole life: found, load with faults, heal, drain, compare, stop.
+// live is the whole run: found a cluster, load with faults, heal, drain, compare, stop.
 func (r *run) live() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -232,13 +232,13 @@ func (r *run) live() {
 	}
 	r.winding.Wait()
 	r.virtual = time.Since(r.began)
-	// A probe of the gossip library outlives its end by a while.
+	// A probe of the gossip library ends some time after its timeout.
 	time.Sleep(probeEnd)
 }
 
 const probeEnd = 30 * time.Second
 
-// found waits for the cluster and makes the queues.
+// found waits for the cluster and creates the queues.
 func (r *run) found() bool {
 	c := r.newClient(0, "setup")
 	for _, name := range append(queues(), "probe.fifo") {
@@ -296,7 +296,7 @@ const (
 	agreeLimit = 60 * time.Second
 )
 
-// heal starts what is down and demands service of every node.
+// heal starts the machines that are down, and demands service from every node.
 func (r *run) heal() {
 	for _, m := range r.machines {
 		if m.wanted() {
@@ -334,7 +334,7 @@ func (r *run) heal() {
 			r.record(e)
 		})
 	}
-	// A node may still end itself for a disk that hung before.
+	// A node may still end because its disk hung before.
 	for done := wait(&probing); ; {
 		select {
 		case number := <-r.deaths:
@@ -348,7 +348,7 @@ func (r *run) heal() {
 	}
 }
 
-// dismiss stops the machine that was removed, whether or not it knows.
+// dismiss stops the removed machine, whether or not it knows of its removal.
 func (r *run) dismiss() {
 	limit, cancel := context.WithTimeout(r.ctx, liveLimit)
 	defer cancel()
@@ -413,7 +413,7 @@ func (r *run) drain() {
 	draining.Wait()
 }
 
-// agree waits until all nodes show one state at one index.
+// agree waits until all nodes report the same state at one index.
 func (r *run) agree() {
 	e := history.Event{Kind: history.KindAgree, Call: r.now(), Result: history.Fail}
 	limit := time.Now().Add(agreeLimit)
@@ -438,8 +438,7 @@ func (r *run) agree() {
 	r.record(e)
 }
 
-// watch compares the states of all nodes at every index that it meets, and notes
-// who leads.
+// watch compares the states of all nodes at every index it sees, and records who leads.
 func (r *run) watch(ctx context.Context) {
 	roles := map[int]string{}
 	for pause(ctx, 100*time.Millisecond) {

@@ -11,7 +11,7 @@ import (
 // offsetMax bounds the error of a clock.
 const offsetMax = time.Second
 
-// schedule begins and ends faults by the seed, up to three at a time.
+// schedule injects up to three faults at a time, as the seed decides, and ends them.
 type schedule struct {
 	*run
 	ends []ending
@@ -25,8 +25,8 @@ type ending struct {
 
 func newSchedule(r *run) *schedule { return &schedule{run: r} }
 
-// faults, each as often as it stands here. Those that need other machines are left
-// out of a cluster of one.
+// faults lists the faults; one that is listed twice is drawn twice as often. Those that need
+// several machines are not used in a cluster of one.
 var faults = [...]func(*schedule){
 	(*schedule).crashOne, (*schedule).crashOne, (*schedule).crashLeader, (*schedule).crashLeader, (*schedule).crashMany,
 	(*schedule).restartOne, (*schedule).isolate, (*schedule).isolate, (*schedule).oneWay, (*schedule).oneWay,
@@ -36,7 +36,7 @@ var faults = [...]func(*schedule){
 
 const together = 3
 
-// inject begins faults until the load ends.
+// inject injects faults until the load ends.
 func (s *schedule) inject(loaded context.Context) {
 	s.sleep(loaded, s.between(0, 1500*time.Millisecond))
 	for loaded.Err() == nil {
@@ -51,12 +51,12 @@ func (s *schedule) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(s.random.Int64N(int64(most-least)))
 }
 
-// until ends a fault later.
+// until registers the end of a fault.
 func (s *schedule) until(d time.Duration, do func()) {
 	s.ends = append(s.ends, ending{time.Now().Add(d), do})
 }
 
-// sleep waits, ends what is due and buries nodes that ended themselves.
+// sleep waits, ends the faults that are over, and buries nodes that ended themselves.
 func (s *schedule) sleep(ctx context.Context, d time.Duration) {
 	awake := time.Now().Add(d)
 	for ctx.Err() == nil {
@@ -83,8 +83,7 @@ func (s *schedule) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// bury clears away a node that ended itself, and starts it again as a supervisor
-// does.
+// bury cleans up a node that ended itself, and restarts it like a supervisor.
 func (s *schedule) bury(m *machine) {
 	if m.bury() && m.wanted() {
 		s.until(s.between(100*time.Millisecond, 2*time.Second), func() { s.ensure(m) })
@@ -98,7 +97,7 @@ func (s *schedule) ensure(m *machine) {
 	}
 }
 
-// endAll mends everything now.
+// endAll ends all faults now.
 func (s *schedule) endAll() {
 	for _, end := range s.ends {
 		end.do()
@@ -122,7 +121,7 @@ func (s *schedule) endAll() {
 	}
 }
 
-// up are the machines whose node runs.
+// up returns the machines whose node runs.
 func (s *schedule) up() []*machine {
 	var running []*machine
 	for _, m := range s.machines {
@@ -179,7 +178,7 @@ func (s *schedule) crashLeader() {
 	}
 }
 
-// crashMany crashes a majority or all, at one moment.
+// crashMany crashes a majority or all at the same moment.
 func (s *schedule) crashMany() {
 	running := s.up()
 	s.random.Shuffle(len(running), func(i, j int) { running[i], running[j] = running[j], running[i] })
@@ -205,7 +204,7 @@ func (s *schedule) restartOne() {
 	s.until(s.between(0, 2*time.Second), func() { s.ensure(m) })
 }
 
-// link sets the policy of directions and takes it back later.
+// link sets the policy of some directions and resets it later.
 func (s *schedule) link(pairs [][2]int, p policy, d time.Duration) {
 	for _, pair := range pairs {
 		s.network.set(pair[0], pair[1], p)
@@ -241,7 +240,7 @@ func (s *schedule) isolate() {
 	s.link(pairs, policy{cut: true}, s.between(200*time.Millisecond, 6*time.Second))
 }
 
-// oneWay lets a machine hear and not speak, or speak and not hear.
+// oneWay makes a machine either only receive or only send.
 func (s *schedule) oneWay() {
 	m := s.pick()
 	if m == nil {
@@ -260,7 +259,7 @@ func (s *schedule) oneWay() {
 	s.link(pairs, policy{cut: true}, s.between(200*time.Millisecond, 6*time.Second))
 }
 
-// cutLink parts two machines that others still reach.
+// cutLink disconnects two machines that others still reach.
 func (s *schedule) cutLink() {
 	m := s.pick()
 	if m == nil || len(s.machines) < 2 {
@@ -272,7 +271,7 @@ func (s *schedule) cutLink() {
 	s.link([][2]int{{m.number, i}, {i, m.number}}, policy{cut: true}, s.between(200*time.Millisecond, 8*time.Second))
 }
 
-// badLinks are slow, lose, repeat and reorder.
+// badLinks delays, drops, duplicates and reorders packets.
 func (s *schedule) badLinks() {
 	p := policy{
 		delay: s.between(0, 100*time.Millisecond), jitter: s.between(0, 200*time.Millisecond),
@@ -290,7 +289,7 @@ func (s *schedule) badLinks() {
 	s.link(pairs, p, s.between(time.Second, 8*time.Second))
 }
 
-// hangDisk holds writes, sometimes for longer than a node lives with.
+// hangDisk stops writes, sometimes for longer than a node tolerates.
 func (s *schedule) hangDisk() {
 	m := s.pick()
 	if m == nil {
@@ -313,7 +312,7 @@ func (s *schedule) slowDisk() {
 	s.until(s.between(time.Second, 6*time.Second), m.disk.free)
 }
 
-// moveClock puts a clock off.
+// moveClock sets a clock wrong.
 func (s *schedule) moveClock() {
 	m := s.pick()
 	if m == nil {
@@ -336,12 +335,12 @@ func (s *schedule) transfer() {
 	s.winding.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 		defer cancel()
-		_ = node.TransferLeadership(ctx) // it may be refused, or the leader die
+		_ = node.TransferLeadership(ctx) // it may be refused, or the leader may die
 	})
 }
 
-// freeze holds network and disk of a machine, which is as near as a bubble comes to
-// a process that is stopped for a while.
+// freeze stops the network and the disk of a machine, which in a bubble is the closest to pausing
+// its process.
 func (s *schedule) freeze() {
 	m := s.pick()
 	if m == nil {
@@ -358,8 +357,8 @@ func (s *schedule) freeze() {
 	s.until(d, m.disk.free)
 }
 
-// changeMembers starts the spare machine, which joins by itself, and later removes
-// an initial member, whose vote it then gets.
+// changeMembers starts the spare machine, which joins by itself, and later removes an initial
+// member, whose vote the spare then gets.
 func (s *schedule) changeMembers() {
 	if !s.plan.spare {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// attributesFor are the message attributes that a body is sent with: each try has the
-// same ones, and every third body none.
+// attributesFor returns the message attributes of a body, the same for each try. Every third body
+// has none.
 func attributesFor(body string) []history.Attribute {
 	sum := crc32.ChecksumIEEE([]byte(body))
 	switch sum % 3 {
@@ -51,7 +51,7 @@ func unwireAttributes(wire map[string]wireAttribute) []history.Attribute {
 	for name, w := range wire {
 		a := history.Attribute{Name: name, Type: w.DataType, Value: w.StringValue}
 		if w.BinaryValue != "" {
-			// What is no base64 is not what was sent, and so found.
+			// A value that is not base64 differs from what was sent, so the checker finds it.
 			value, _ := base64.StdEncoding.DecodeString(w.BinaryValue)
 			a.Value = string(value)
 		}
@@ -69,8 +69,8 @@ func sendInput(group, dedup, body string) map[string]any {
 	return in
 }
 
-// checkDigests compares the digests of an answer with those of a body and its
-// attributes, and notes the first that is another one.
+// checkDigests compares the digests of an answer with those of a body and its attributes, and
+// records the first difference.
 func checkDigests(e *history.Event, body string, attributes []history.Attribute, ofBody, ofAttributes string) {
 	e.Digests++
 	if want := history.BodyDigest(body); ofBody != want && e.BadDigest == "" {

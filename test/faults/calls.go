@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// send tries to send once. It says whether the call was answered as done:
-// no workload sends what a rule refuses.
+// send tries once to send, and reports whether the call succeeded. Workloads send nothing that a
+// rule refuses.
 func (c *client) send(ctx context.Context, node *harness.Node, queue, group, dedup, body string) bool {
 	in := sendInput(group, dedup, body)
 	in["QueueUrl"] = c.url(queue)
@@ -31,7 +31,7 @@ func sendEvent(queue, group, dedup, body string) history.Event {
 	return e
 }
 
-// sent writes a send with its answer down.
+// sent records a send with its answer.
 func (c *client) sent(e history.Event, out answer) {
 	e.Message, e.Sequence = out.MessageID, out.SequenceNumber
 	if e.Result == history.OK && e.Error == "" {
@@ -40,9 +40,9 @@ func (c *client) sent(e history.Event, out answer) {
 	c.recorder.Add(e)
 }
 
-// wanted is a receive: of how many, with which attempt id and visibility (nil: the
-// queue's), and whether its answer is to be thrown away unread, as if the
-// connection had broken after the server had worked.
+// wanted describes a receive: how many messages, with which attempt id and visibility (nil: the
+// queue's), and whether to discard the answer unread, as if the connection had broken after the
+// server had executed it.
 type wanted struct {
 	most    int
 	attempt string
@@ -110,7 +110,7 @@ func (c *client) hide(ctx context.Context, node *harness.Node, queue, handle, id
 	}, e)
 }
 
-// record makes a call whose answer says nothing but that it was done.
+// record makes a call whose only result is that it succeeded.
 func (c *client) record(ctx context.Context, node *harness.Node, action string, in map[string]any, e history.Event) bool {
 	if _, sent := c.do(ctx, node, action, in, &e); !sent {
 		return false
@@ -119,7 +119,7 @@ func (c *client) record(ctx context.Context, node *harness.Node, action string, 
 	return e.Result == history.OK
 }
 
-// batch tries a batch once and fills in what became of its entries.
+// batch tries a batch once and fills in the results of its entries.
 func (c *client) batch(ctx context.Context, node *harness.Node, queue, action string, entries []history.Entry) history.Event {
 	e := history.Event{Action: action, Queue: queue, Detail: history.Detail{Entries: entries}}
 	call := map[string]string{
@@ -162,7 +162,7 @@ func (c *client) batch(ctx context.Context, node *harness.Node, queue, action st
 	return e
 }
 
-// create makes a queue, however long that takes.
+// create repeats the creation of a queue until it succeeds.
 func (c *client) create(ctx context.Context, queue string, attributes map[string]string) error {
 	e := history.Event{Action: history.CreateQueue, Queue: queue, Detail: history.Detail{Attributes: attributes}}
 	for !c.record(ctx, c.any(), "CreateQueue", map[string]any{"QueueName": queue, "Attributes": attributes}, e) {
@@ -173,7 +173,7 @@ func (c *client) create(ctx context.Context, queue string, attributes map[string
 	return nil
 }
 
-// attributesOf are those that a queue of the run is made with.
+// attributesOf returns the attributes with which the run creates a queue.
 func attributesOf(rules history.Rules, queue string) map[string]string {
 	attributes := map[string]string{
 		"FifoQueue": "true", "VisibilityTimeout": fmt.Sprint(rules.Visibility / 1e6),

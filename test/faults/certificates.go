@@ -20,7 +20,7 @@ import (
 	native "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// renewEvery is the interval at which one of the nodes gets another certificate.
+// renewEvery is the interval between renewals of the nodes' certificates, one node at a time.
 const renewEvery = 3 * time.Second
 
 // access has the credentials of clients: TLS and the key that signs requests. Nil means clear
@@ -32,8 +32,8 @@ type access struct {
 	topics *sigv4.Signer
 }
 
-// secure makes what a run with TLS needs: certificates of the nodes for each other and for
-// clients, and the key of the clients. The nodes then take signed requests only.
+// secure prepares a run with TLS: it makes the certificates of the nodes, for each other and for
+// clients, and the access key of the clients. The nodes then accept only signed requests.
 func (s *testbed) secure(r Run) error {
 	if !r.TLS {
 		return nil
@@ -66,8 +66,8 @@ func (s *testbed) secure(r Run) error {
 	return nil
 }
 
-// checkAccess makes sure that no node of a run with TLS takes a request that is not signed:
-// else the run would show nothing about those that are.
+// checkAccess checks that every node of a run with TLS refuses unsigned requests. Otherwise the run
+// would not test signatures.
 func (s *testbed) checkAccess(ctx context.Context) error {
 	if s.access == nil {
 		return nil
@@ -127,9 +127,9 @@ func (a *access) native() []grpc.DialOption {
 	return append(native.Signing(a.key, a.tls.ServerName), grpc.WithTransportCredentials(credentials.NewTLS(a.config())))
 }
 
-// renewCertificates gives the nodes other certificates, one node at a time, whatever happens to
-// them meanwhile, until ctx ends. A node that cannot be reached by another one after that
-// shows in the history, as after any fault.
+// renewCertificates replaces the certificates of the nodes, one node at a time, until ctx ends,
+// also during faults. If a node cannot be reached afterwards, the checkers find this in the
+// history.
 func (s *testbed) renewCertificates(ctx context.Context) error {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()

@@ -21,11 +21,10 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// tryTimeout ends a call; what it did is then unknown.
+// tryTimeout ends a call, whose outcome is then unknown.
 const tryTimeout = 2 * time.Second
 
-// The headers of an answer that passed the log, and the one that names the
-// operation to a fault build.
+// Headers: the place of an answer in the log, and the operation's id for a fault build.
 const (
 	headerOpID    = "Seriatim-Op-Id"
 	headerIndex   = "X-Seriatim-Index"
@@ -40,7 +39,7 @@ type client struct {
 	http     *http.Client
 	number   int
 	workload string
-	suffix   string        // of its queue's name: the part of a long run
+	suffix   string        // of its queue's name, by the part of a long run
 	pace     time.Duration // longest think time
 	counter  int
 	rules    history.Rules
@@ -48,12 +47,11 @@ type client struct {
 	hand     hand
 	stock    *stock // of the workload that has one
 	native   map[string]*grpc.ClientConn
-	since    int64   // when its node was cut off from the others; 0: it is not
+	since    int64   // when its node was cut off from the others, 0 if it is not
 	access   *access // nil: in clear text and unsigned
-	logTime  int64   // of the last answer that had one, milliseconds since 1970
+	logTime  int64   // the latest one of an answer, milliseconds since 1970
 }
 
-// newClient makes a client of the run.
 func (s *testbed) newClient(number int, workload string) *client {
 	dialer := net.Dialer{Timeout: time.Second}
 	return &client{
@@ -73,8 +71,7 @@ func (c *client) close() {
 	}
 }
 
-// body is unique in a run and says itself whether it is whole. Most are small,
-// some are not.
+// body returns a unique body that contains its own checksum. Most bodies are small.
 func (c *client) body() string {
 	c.counter++
 	size := c.random.IntN(300)
@@ -129,8 +126,8 @@ type answeredMessage struct {
 	AttributesDigest  string `json:"MD5OfMessageAttributes"`
 }
 
-// do makes one call and classifies it. sent is false if no byte left, so that
-// there is nothing to write down.
+// do makes one call and classifies its result. sent is false if no byte was sent, so that the call
+// need not be recorded.
 func (c *client) do(ctx context.Context, node *harness.Node, action string, in map[string]any, e *history.Event) (out answer, sent bool) {
 	payload, err := json.Marshal(in)
 	if err != nil {
@@ -146,13 +143,13 @@ func (c *client) post(ctx context.Context, node *harness.Node, action string, pa
 	if status == 0 {
 		return out, sent
 	}
-	// A body that is no JSON has no type and no text, which is unknown below.
+	// A body that is not JSON leaves type and text empty, so the result is unknown.
 	_ = json.Unmarshal(text, &out)
 	e.Result, e.Error = classify(status, out)
 	return out, true
 }
 
-// begin is the part of a line that is known before the call.
+// begin fills in the part of an event that is known before the call.
 func (c *client) begin(node *harness.Node, e *history.Event) {
 	e.Kind, e.Client, e.Workload, e.Node = history.KindOp, c.number, c.workload, node.Name
 	e.ID, e.Call, e.Since = c.recorder.Next(), c.recorder.Now(), c.since
@@ -189,15 +186,16 @@ func (c *client) exchange(ctx context.Context, node *harness.Node, header map[st
 	return response.StatusCode, text, true
 }
 
-// placed notes the place in the log that an answer names. One without did not pass it.
+// placed records the place in the log that an answer names. Answers that did not pass the log name
+// none.
 func (c *client) placed(e *history.Event, index, logTime string) {
 	e.Index, _ = strconv.ParseUint(index, 10, 64)
 	e.LogTime, _ = strconv.ParseInt(logTime, 10, 64)
 	c.logTime = max(c.logTime, e.LogTime)
 }
 
-// classify tells what a client may believe. Only what the server says was not
-// done has failed.
+// classify returns what a client may conclude from an answer. A call has failed only if the server
+// says that it was not executed.
 func classify(status int, a answer) (history.Result, string) {
 	code := a.Type[strings.LastIndex(a.Type, "#")+1:]
 	switch {
@@ -219,13 +217,12 @@ func (c *client) url(queue string) string {
 	return c.access.scheme() + "://" + c.nodes[0].Client + "/000000000000/" + queue
 }
 
-// think waits for a random time up to the client's pace, and says whether the
-// run goes on.
+// think waits for a random time up to the client's pace, and reports whether the run continues.
 func (c *client) think(ctx context.Context) bool {
 	return pause(ctx, time.Duration(c.random.Int64N(int64(c.pace)+1)))
 }
 
-// pause waits, and says whether the run goes on.
+// pause waits, and reports whether ctx has not ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

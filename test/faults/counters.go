@@ -11,14 +11,15 @@ import (
 // countTime bounds looking at all counters.
 const countTime = 30 * time.Second
 
-// countAll looks at the counters of queues through every node, when no client
-// works. Who judges them is test/oracle/check, and test/oracle/logcheck exactly.
+// countAll reads the counters of queues through every node while no client works. test/oracle/check
+// judges them, and test/oracle/logcheck does so exactly.
 func (s *testbed) countAll(ctx context.Context, queues []string) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
 	for _, n := range s.cluster.Nodes {
 		for _, queue := range queues {
-			// What is not answered in time is not counted, and missed by a minimum.
+			// If no answer comes in time, nothing is recorded, and a minimum count of the run
+			// misses it.
 			for !s.probe.count(ctx, n, queue) {
 				if !pause(ctx, 50*time.Millisecond) {
 					break
@@ -28,7 +29,7 @@ func (s *testbed) countAll(ctx context.Context, queues []string) {
 	}
 }
 
-// count looks once at the counters of a queue.
+// count reads the counters of a queue once.
 func (c *client) count(ctx context.Context, node *harness.Node, queue string) bool {
 	e := history.Event{Action: history.Counts, Queue: queue}
 	out, sent := c.do(ctx, node, "GetQueueAttributes", map[string]any{

@@ -24,8 +24,8 @@ func (c *client) drain(ctx context.Context, queue string) {
 			c.remove(ctx, c.any(), queue, m.Handle, m.ID)
 		}
 		now := c.recorder.Now()
-		// A receive without answer may hold messages; one that was not done says
-		// nothing, neither that the queue is empty nor that it is not.
+		// A receive with an unknown outcome may hide messages. A failed one does not tell whether
+		// the queue is empty.
 		if len(messages) > 0 || result == history.Unknown {
 			empty, emptyAt = now, c.logTime
 			continue
@@ -42,7 +42,7 @@ func (c *client) drain(ctx context.Context, queue string) {
 			return
 		}
 		if now-ticked >= tickEvery {
-			// Whether it is done does not matter: the next one follows.
+			// The result does not matter: another call follows.
 			c.record(ctx, c.any(), "TagQueue", map[string]any{"QueueUrl": c.url(queue), "Tags": map[string]string{"drained": "soon"}},
 				history.Event{Action: history.Tag, Queue: queue})
 			ticked = now
@@ -62,8 +62,8 @@ func (s *testbed) deadLetters(queues []string) []string {
 	return dead
 }
 
-// drainAll drains queues, each by a client of its own, and a dead-letter queue after
-// the queue that fills it: what that drain received too often is there only then.
+// drainAll drains the queues, each with a client of its own. A dead-letter queue is drained after
+// its source queue, because the drain of the source moves messages into it.
 func (s *testbed) drainAll(ctx context.Context, queues []string) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// conn is the client's connection to a node. It is made once, and makes itself anew.
+// conn returns the client's connection to a node. It reconnects by itself.
 func (c *client) conn(node *harness.Node) *grpc.ClientConn {
 	if conn := c.native[node.Client]; conn != nil {
 		return conn
@@ -30,7 +30,7 @@ func (c *client) conn(node *harness.Node) *grpc.ClientConn {
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
 		}))...)
 	if err != nil {
-		panic(err) // of options that contradict each other
+		panic(err) // the options contradict each other
 	}
 	if c.native == nil {
 		c.native = map[string]*grpc.ClientConn{}
@@ -39,8 +39,8 @@ func (c *client) conn(node *harness.Node) *grpc.ClientConn {
 	return conn
 }
 
-// ask makes one call of the native API to any node and classifies it. sent is false if
-// nothing left, so that there is nothing to write down.
+// ask makes one call of the native API to any node and classifies its result. sent is false if
+// nothing was sent, so that the call need not be recorded.
 func ask[S, In, Out any](
 	ctx context.Context, c *client, e *history.Event, service func(grpc.ClientConnInterface) S,
 	method func(S, context.Context, In, ...grpc.CallOption) (Out, error), in In,
@@ -64,8 +64,7 @@ func ask[S, In, Out any](
 	return out, err == nil || reached.Addr != nil
 }
 
-// note writes a call down unless nothing of it left, and says whether it was answered
-// as done.
+// note records a call unless nothing was sent, and reports whether it succeeded.
 func (c *client) note(sent bool, e history.Event) bool {
 	if sent {
 		c.recorder.Add(e)
@@ -86,8 +85,8 @@ func recordOutcome(e *history.Event, outcomes []*seriatimpb.Outcome) {
 	}
 }
 
-// classifyStatus tells what a client of the native API may believe: a status without a
-// reason of the server's own is not the server's.
+// classifyStatus returns what a client of the native API may conclude from a status. A status
+// without one of the server's reasons was not made by the server.
 func classifyStatus(err error) (history.Result, string) {
 	if err == nil {
 		return history.OK, ""
@@ -140,11 +139,11 @@ func deliveredNatively(in []*seriatimpb.Message) []history.Message {
 	return messages
 }
 
-// numberText is a sequence number as the SQS API writes it: a one, and the count with
-// leading zeros.
+// numberText returns a sequence number as the SQS API shows it: a one and the number with leading
+// zeros.
 func numberText(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// numberOf returns the count in such a text.
+// numberOf returns the number in such a text.
 func numberOf(text string) (n uint64, err error) {
 	if _, err = fmt.Sscanf(text, "1%019d", &n); err != nil {
 		return 0, fmt.Errorf("sequence number %q: %w", text, err)

@@ -83,8 +83,8 @@ func (s *injection) take(n *harness.Node) bool {
 
 var errBusy = errors.New("another fault uses the node")
 
-// target claims a running node: half of the time the leader, a quarter of the
-// time the one that led before, else any.
+// target claims a running node: half of the time the leader, a quarter of the time the leader
+// before it, otherwise any node.
 func (s *injection) target(ctx context.Context) (*harness.Node, error) {
 	var chosen *harness.Node
 	switch s.random.IntN(4) {
@@ -113,7 +113,6 @@ func (s *injection) target(ctx context.Context) (*harness.Node, error) {
 	return chosen, nil
 }
 
-// takeLeader claims the leader.
 func (s *injection) takeLeader(ctx context.Context) (*harness.Node, error) {
 	leader, err := s.leader(ctx)
 	if err != nil {
@@ -150,7 +149,6 @@ func (s *injection) takeAll() error {
 	return nil
 }
 
-// leader waits for a leader and returns it.
 func (s *injection) leader(ctx context.Context) (*harness.Node, error) {
 	return s.cluster.WaitLeader(ctx, s.recovery())
 }
@@ -197,7 +195,7 @@ func (s *injection) begin(ctx context.Context) error {
 		if !errors.Is(err, errBusy) {
 			return err
 		}
-		// What it began to do with those that it got is undone first.
+		// Undo first what it did to the nodes that it could claim.
 		if undone := s.end(); undone != nil {
 			return errors.Join(err, undone)
 		}
@@ -207,7 +205,8 @@ func (s *injection) begin(ctx context.Context) error {
 	}
 }
 
-// sustain lets the fault last, and asks nodes that are cut off from all others.
+// sustain waits for the duration of the fault. Nodes that are cut off from all others are called
+// meanwhile.
 func (s *injection) sustain(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, s.hold)
 	defer cancel()
@@ -218,13 +217,12 @@ func (s *injection) sustain(ctx context.Context) {
 	s.askMinority(bounded)
 }
 
-// breach is the error of a fault that saw its node break an invariant, and not
-// only that the fault could not be done.
+// breach is the error of a fault in which a node broke an invariant. Other errors mean that the
+// fault could not be injected.
 type breach struct{ invariant, text string }
 
 func (b breach) Error() string { return b.invariant + ": " + b.text }
 
-// broke makes a breach.
 func broke(invariant, format string, args ...any) error {
 	return breach{invariant, fmt.Sprintf(format, args...)}
 }
@@ -270,8 +268,8 @@ func (s *testbed) newInjection(f fault, seed uint64) *injection {
 	return &injection{testbed: s, fault: f, hold: hold, random: random}
 }
 
-// agree compares the replicas once all nodes are healed, by sameStates or rest,
-// which is I13(b) and the first part of I15.
+// agree compares the replicas once all nodes are healed, with sameStates or rest (I13(b) and the
+// first part of I15).
 func (s *testbed) agree(compare func(time.Duration) error) {
 	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.OK}
 	if err := compare(time.Minute + s.reading); err != nil {
@@ -292,11 +290,11 @@ func (s *testbed) timesAgreed() int {
 	return s.agreed
 }
 
-// sameStates waits until every node has applied all that was committed when it
-// began. Under load the indexes never stand still, so that states are compared by
-// the observer at every index at which it meets two nodes, and by their taps.
+// sameStates waits until every node has applied everything that was committed when it began. It
+// does not compare states, since indexes never stand still under load: the observer compares two
+// nodes that it finds at the same index, and the log checker compares the nodes' taps.
 func (s *testbed) sameStates(within time.Duration) error {
-	// What is right does not depend on when the load ends.
+	// The end of the load must not end the comparison.
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	target := uint64(0)
@@ -322,11 +320,10 @@ func (s *testbed) sameStates(within time.Duration) error {
 	}
 }
 
-// lag says how a node's metrics show that it has not applied everything up to an
-// index, empty if it has. A status cannot say it: its applied index is that of the
-// last entry that changed the state, and entries of the consensus itself, as at
-// the begin of a term, do not. The metric counts those in, once nothing before
-// them is outstanding.
+// lag describes which entries up to an index a node has not applied, empty if none. It reads a
+// metric, because the applied index of a status is that of the last entry that changed the state.
+// The metric also counts entries of the consensus itself, such as the one at the beginning of a
+// term.
 func lag(metrics string, target uint64) string {
 	if applied := uint64(metric(metrics, "seriatim_raft_applied_index")); applied < target {
 		return fmt.Sprintf("applied %d of %d", applied, target)
@@ -334,8 +331,8 @@ func lag(metrics string, target uint64) string {
 	return ""
 }
 
-// rest is sameStates when no client works any more: all nodes must be seen with
-// one state at one index.
+// rest is sameStates for a time without clients: all nodes must reach the same state at the same
+// index.
 func (s *testbed) rest(within time.Duration) error {
 	if err := s.sameStates(within); err != nil {
 		return err

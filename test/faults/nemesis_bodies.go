@@ -16,12 +16,12 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// damagedName is the workload of the messages whose bodies are damaged. They stay in its
-// queue until the drain, where every client must get them whole.
+// damagedName is the workload whose message bodies are damaged. Its messages stay in their queue
+// until the drain, in which clients must receive them undamaged.
 const damagedName = "damaged"
 
-// bodyFaults damage bodies of messages in segment files while the node runs. It must fetch
-// them from another one, and go on: unlike for other damage, no exit is excused.
+// bodyFaults damage bodies of messages in segment files while the node runs. The node must fetch
+// them from another one and continue. Unlike after other damage, it must not exit.
 func bodyFaults() []fault {
 	return []fault{{name: "bits flipped in bodies", area: areaBodies, least: time.Second, most: 4 * time.Second, begin: flipBodies}}
 }
@@ -36,7 +36,8 @@ const (
 // fillerBytes is the size of the messages behind those that are damaged.
 const fillerBytes = 60_000
 
-// pieceBytes returns more bytes than a node buffers before it writes: a segment, or 1 MiB.
+// pieceBytes returns more bytes than a node buffers before it writes them, which are a segment or 1
+// MiB.
 func (s *testbed) pieceBytes() int {
 	if s.backlog != nil {
 		return 1_200_000
@@ -49,11 +50,11 @@ type damage struct {
 	node   string
 	file   string
 	offset int64
-	text   string // what has to be there
+	text   string // the undamaged content
 }
 
-// flipBodies sends messages, and flips a bit of the body of each in the files of one node.
-// The bodies are its own, so that no two nodes have the same one damaged.
+// flipBodies sends messages and flips a bit in the body of each in the files of one node. No two
+// injections damage the same body, so another node always has it.
 func flipBodies(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
@@ -66,8 +67,8 @@ func flipBodies(s *injection, ctx context.Context) error {
 	for range 1 + s.random.IntN(damagedMost) {
 		texts = append(texts, c.put(ctx, n.Name, 200+s.random.IntN(bodyBytesMost)))
 	}
-	// A node writes what it has in memory when that fills a piece of a file, and reads it
-	// from there when it has newer bodies to keep in memory.
+	// A node writes its buffer when that fills a piece of a file, and then reads a body from the
+	// file once newer bodies have replaced it in memory.
 	for sent := 0; sent < s.pieceBytes(); sent += fillerBytes {
 		c.put(ctx, n.Name, fillerBytes)
 	}
@@ -100,8 +101,8 @@ func (c *client) put(ctx context.Context, group string, size int) (body string) 
 // storedFiles is the number of newest segment files that may have a new message.
 const storedFiles = 4
 
-// awaitStored waits until texts are in the segment files of a node: of those that were
-// accepted, the node may be about to write some.
+// awaitStored waits until texts are in the segment files of a node, which may still be writing
+// accepted messages.
 func awaitStored(ctx context.Context, n *harness.Node, texts []string) ([]damage, error) {
 	for {
 		files, err := disk.Files(n.DataDir, disk.ClassBodies)
@@ -124,7 +125,7 @@ func searchFiles(n *harness.Node, files, texts []string) (found []damage) {
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			continue // its space was given back meanwhile
+			continue // its space was freed meanwhile
 		}
 		for _, text := range texts {
 			if at := bytes.Index(content, []byte(text)); at >= 0 {
@@ -135,8 +136,8 @@ func searchFiles(n *harness.Node, files, texts []string) (found []damage) {
 	return found
 }
 
-// healed says whether the body is right again, or its file is gone, as after the disk was
-// emptied.
+// healed reports whether the body is undamaged again or its file is gone, for example because the
+// disk was emptied.
 func (d damage) healed() bool {
 	file, err := os.Open(d.file)
 	if err != nil {
@@ -186,8 +187,8 @@ func (s *testbed) healBodies() {
 	s.recorder.Add(e)
 }
 
-// replaced says whether the node has the body in a newer file: it was given a snapshot,
-// and nobody asks for what it had before, whose space it gives back later.
+// replaced reports whether the node has the body in a newer file, because it has installed a
+// snapshot. The damaged file is then unused, and removed later.
 func (s *testbed) replaced(d damage) bool {
 	n := s.named(d.node)
 	files, err := disk.Files(n.DataDir, disk.ClassBodies)
@@ -198,8 +199,8 @@ func (s *testbed) replaced(d damage) bool {
 	return len(searchFiles(n, files, []string{d.text})) > 0
 }
 
-// scrubTime bounds the repair of all damaged bodies: the rest of the walk under way, and the
-// next walk.
+// scrubTime bounds the repair of all damaged bodies: the rest of the current scrub, and the next
+// one.
 func (s *testbed) scrubTime() time.Duration {
 	walk := time.Duration(0)
 	if s.backlog != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// clockFaults need a fault build, whose clocks have a hook.
+// clockFaults need a fault build, whose clocks can be set.
 func clockFaults() []fault {
 	var faults []fault
 	for _, offset := range []time.Duration{
@@ -36,7 +36,7 @@ func (s *injection) setClock(ctx context.Context, n *harness.Node, offset time.D
 	}
 	s.undo(func() error {
 		if !n.Running() {
-			return nil // starts with a right clock
+			return nil // it starts with a correct clock
 		}
 		short, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -49,7 +49,7 @@ func (s *injection) setClock(ctx context.Context, n *harness.Node, offset time.D
 	return s.admin(ctx, n, http.MethodPut, "/v1/clock", fmt.Sprintf(`{"offsetMs":%d,"rate":%g}`, offset.Milliseconds(), rate))
 }
 
-// clockTarget is like target, but claims nothing: a clock can be wrong while the
+// clockTarget chooses like target, but does not claim the node: a clock can be wrong while the
 // process is killed or paused.
 func (s *injection) clockTarget(ctx context.Context) (*harness.Node, error) {
 	if s.random.IntN(2) == 0 {
@@ -92,7 +92,7 @@ func strobe(s *injection, ctx context.Context) error {
 		return err
 	}
 	for i := range 100 {
-		// One that is refused is made good by the next.
+		// If it is refused, the next one makes up for it.
 		_ = s.admin(ctx, n, http.MethodPut, "/v1/clock", fmt.Sprintf(`{"offsetMs":%d,"rate":1}`, i%2*10_000))
 		if !pause(ctx, 50*time.Millisecond) || !n.Running() {
 			break

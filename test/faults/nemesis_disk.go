@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// What is written down about faults of disks, beside history.BytesDropped.
+// Names of observations about disk faults, besides history.BytesDropped.
 const (
 	powerCuts   = "disks without power"
 	diskErrors  = "disk errors raised"
@@ -24,12 +24,12 @@ const (
 	hungDisks   = "hung disks left by their node"
 	exitDisk    = 80 // exit codes of cluster: a write failed
 	exitHang    = 81 // a write took too long
-	exitFormat  = 85 // the last of those for files that cannot be trusted
+	exitFormat  = 85 // the last exit code for untrustworthy files
 	letGoWithin = 20 * time.Second
 )
 
-// diskFaults need disks of their own (test/kit/lab/disk); those with trouble of
-// single calls also need a tracer and are left out without.
+// diskFaults need a disk of their own for each node (test/kit/lab/disk). Those that disturb single
+// system calls also need a tracer, and are left out without one.
 func diskFaults() []fault {
 	faults := []fault{
 		{name: "power cut of follower", area: areaDisk, least: time.Second, most: 4 * time.Second, single: true, begin: cutFollower},
@@ -55,7 +55,7 @@ func diskFaults() []fault {
 	return faults
 }
 
-// diskOf is the disk of a node; a node that was added later has none of its own.
+// diskOf returns the disk of a node. A node that was added later has none.
 func (s *injection) diskOf(n *harness.Node) (*disk.Disk, error) {
 	if s.disks == nil {
 		return nil, errors.New("there are no disks")
@@ -134,8 +134,8 @@ func (s *injection) hang(n *harness.Node) error {
 	return nil
 }
 
-// awaitEnd waits until a node either answers or has ended after its disk is back. A process
-// that ended while its disk hung stays until then.
+// awaitEnd waits until a node whose disk is back either answers or ends. A process that was killed
+// while its disk hung ends only now.
 func (s *injection) awaitEnd(n *harness.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), letGoWithin)
 	defer cancel()
@@ -150,11 +150,12 @@ func (s *injection) awaitEnd(n *harness.Node) error {
 	return s.left(n, hungDisks, exitHang, exitDisk)
 }
 
-// left notes that a node ended by itself, and says whether with a right code.
+// left records that a node ended by itself, and returns an error if it ran on or its exit code is
+// not one of codes.
 func (s *injection) left(n *harness.Node, what string, codes ...int) error {
 	code, err := n.WaitExit(letGoWithin)
 	if err != nil {
-		// Cut off from the others by another fault, it may have nothing to write.
+		// If another fault isolates it, it may have nothing to write.
 		return fmt.Errorf("%s goes on with a disk that failed: %w", n.Name, err)
 	}
 	if slices.Contains(codes, code) {
@@ -183,8 +184,8 @@ func hangOne(s *injection, ctx context.Context) error {
 	return s.hang(n)
 }
 
-// goneOne lets a disk fail everything. The node must end by itself; afterwards
-// it has what was synced.
+// goneOne makes a disk fail every operation. The node must end by itself. Afterwards it has the
+// synced data.
 func goneOne(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
@@ -200,14 +201,14 @@ func goneOne(s *injection, ctx context.Context) error {
 	}
 	s.undo(func() error {
 		left := s.left(n, diskErrors, exitDisk, exitHang)
-		// The disk is needed again whatever the node did.
+		// The disk is restored in any case.
 		return errors.Join(left, n.Kill(), d.Remount())
 	})
 	return nil
 }
 
-// fullOne fills a disk. A node may end with an error of the disk or refuse what
-// would grow the log; either way it must be back once there is room.
+// fullOne fills a disk. The node may end with a disk error or refuse commands that let the log
+// grow, but it must serve again once there is room.
 func fullOne(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
@@ -224,7 +225,7 @@ func fullOne(s *injection, ctx context.Context) error {
 		if n.Running() {
 			return nil
 		}
-		// Before it says that it is full, a disk may think for long.
+		// A disk may be slow before it reports that it is full.
 		return s.left(n, diskErrors, exitDisk, exitHang)
 	})
 	s.touch(history.TouchFull, n)
@@ -241,10 +242,10 @@ func flipStable(s *injection, ctx context.Context) error { return s.flip(ctx, di
 
 func flipSnapshot(s *injection, ctx context.Context) error { return s.flip(ctx, disk.ClassSnapshot) }
 
-// flip damages one bit of a node's files while it is down. The node may find that
-// nobody needs the bit and start; or it refuses to start, and gets its sound files
-// back: nothing was written since. What it must not do is serve wrong data, and
-// that the clients and the other replicas see.
+// flip flips one bit in a node's files while the node is down. The node may start, if it does not
+// use the bit. Or it refuses to start, and then gets its undamaged files back, in which nothing was
+// changed since. It must not serve wrong data, which the clients and the other replicas would
+// detect.
 func (s *injection) flip(ctx context.Context, class disk.Class) error {
 	n, err := s.target(ctx)
 	if err != nil {
@@ -270,8 +271,7 @@ func (s *injection) flipOf(n *harness.Node, class disk.Class) error {
 		return err
 	}
 	s.undo(func() error {
-		// The fault may end at once. Whether the node refuses its files shows when it
-		// has read them.
+		// The fault may end at once, so wait until the node has read its files.
 		if s.hasRead(n) {
 			return nil
 		}
@@ -288,9 +288,9 @@ func (s *injection) flipOf(n *harness.Node, class disk.Class) error {
 	return nil
 }
 
-// hasRead waits until a node has read its files, and says whether it took them: else it
-// ended. It may not be ready for long, if another fault keeps the others from it; its admin
-// port opens before that. A node that does neither shows when service is demanded of it.
+// hasRead waits until a node has read its files, and reports false if the node ended. It does not
+// wait until the node is ready, which another fault may prevent for long. If the node neither reads
+// its files nor ends, the demand for service fails.
 func (s *injection) hasRead(n *harness.Node) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*s.recovery())
 	defer cancel()
@@ -302,8 +302,8 @@ func (s *injection) hasRead(n *harness.Node) bool {
 	return false
 }
 
-// failSyncs lets the next syncs of the leader fail. One is enough to end it; it
-// may lead again after its start.
+// failSyncs makes the next syncs of the leader fail. The first failure ends the process, which may
+// lead again after its start.
 func failSyncs(s *injection, ctx context.Context) error {
 	n, err := s.takeLeader(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// What is written down about failpoints.
+// Names of observations about failpoints.
 const (
 	crashes       = "crashes at a place"
 	answerCrashes = "crashes between apply and answer"
@@ -21,19 +21,18 @@ const (
 // crashWithin bounds the wait until a node under load reaches a place.
 const crashWithin = 15 * time.Second
 
-// place is a failpoint at which a process is ended, as by kill -9, and what makes
-// a node come by.
+// place is a failpoint at which a process is killed, and the means to make a node reach it.
 type place struct {
 	name string
 	// choose claims the node; nil: any, half of the time the leader.
 	choose func(*injection, context.Context) (*harness.Node, error)
-	// provoke makes the node come by, if the load alone does not.
+	// provoke makes the node reach the place, if the load alone does not.
 	provoke func(*injection, context.Context, *harness.Node) error
-	// start says that a node comes by only while it starts.
+	// start means that a node reaches the place only while it starts.
 	start bool
 }
 
-// places are all that fsm/failpoint knows; a test compares.
+// places contains every failpoint of test/faults/plants/failpoint; a test compares them.
 var places = [...]place{
 	{name: "store-logs-before"},
 	{name: "store-logs-after"},
@@ -132,7 +131,7 @@ func (s *injection) crashAt(ctx context.Context, x place) error {
 	return s.crashed(n, x.name)
 }
 
-// crashed waits until a node came by a place, and notes it.
+// crashed waits until a node has reached a place, and records it.
 func (s *injection) crashed(n *harness.Node, at string) error {
 	code, err := n.WaitExit(crashWithin)
 	if err != nil {
@@ -156,7 +155,7 @@ func (s *injection) startInto(n *harness.Node, failpoints string) error {
 	return n.Start()
 }
 
-// arrives waits until a node that was started with a failpoint came by it.
+// arrives waits until a node that was started with a failpoint has reached it.
 func (s *injection) arrives(ctx context.Context, n *harness.Node, at string) bool {
 	bounded, cancel := context.WithTimeout(ctx, crashWithin)
 	defer cancel()
@@ -181,7 +180,7 @@ func crashBeforeAnswer(s *injection, ctx context.Context) error {
 	return nil
 }
 
-// errorsAtPlaces lets a fifth of what passes the places of one node fail.
+// errorsAtPlaces makes a fifth of the operations at some places of one node fail.
 func errorsAtPlaces(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
@@ -195,8 +194,7 @@ func errorsAtPlaces(s *injection, ctx context.Context) error {
 	return nil
 }
 
-// slowPlaces makes a node dawdle everywhere, so that what is seldom at the same
-// time is so more often.
+// slowPlaces delays a node at random at all places, so that rare interleavings become frequent.
 func slowPlaces(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
@@ -210,16 +208,16 @@ func slowPlaces(s *injection, ctx context.Context) error {
 	return nil
 }
 
-// election has the nodes vote. A refusal is no failure: what counts is whether the
-// node came by.
+// election makes the nodes vote. A refusal does not matter: the test checks whether the node
+// reached the place.
 func (s *injection) election(ctx context.Context, _ *harness.Node) error {
 	s.touch(history.TouchTransfer, s.cluster.Nodes...)
 	_ = s.anyAdmin(ctx, "/v1/cluster/transfer-leader", `{}`)
 	return nil
 }
 
-// lagging makes a node need a snapshot: it starts with the place armed after it
-// was away for longer than the log reaches back.
+// lagging makes a node need a snapshot: the node is away until the log no longer reaches back far
+// enough, and then starts with the place armed.
 func (s *injection) lagging(ctx context.Context, n *harness.Node) error {
 	if err := s.outdate(ctx, n); err != nil {
 		return err
@@ -227,7 +225,7 @@ func (s *injection) lagging(ctx context.Context, n *harness.Node) error {
 	return s.startInto(n, "install-snapshot-answer=exit("+history.CrashCode+")")
 }
 
-// join lets a node join that is dismissed at the end.
+// join adds a node, which is removed at the end.
 func (s *injection) join(_ context.Context, n *harness.Node) error {
 	spare, err := s.spare()
 	if err != nil {
@@ -237,7 +235,7 @@ func (s *injection) join(_ context.Context, n *harness.Node) error {
 		return err
 	}
 	s.undo(func() error {
-		// Whoever leads then lets it join, or has done so.
+		// The current leader accepts it, or has already done so.
 		bounded, cancel := context.WithTimeout(context.Background(), s.joining())
 		defer cancel()
 		return errors.Join(s.restart(n), spare.WaitReady(bounded, s.joining()), s.dismiss(spare))
@@ -253,7 +251,7 @@ func (s *injection) restart(n *harness.Node) error {
 	return n.Start()
 }
 
-// terminate asks a node to end; the failpoint decides how it does.
+// terminate asks a node to end. The failpoint must end it earlier.
 func (s *injection) terminate(_ context.Context, n *harness.Node) error {
 	if err := n.Stop(stopLimit); err == nil {
 		return fmt.Errorf("%s left as it was told to", n.Name)

@@ -22,7 +22,7 @@ func memberFaults() []fault {
 	}
 }
 
-// anyAdmin does a change of the members through any node that does it.
+// anyAdmin requests a membership change from one node after another until one accepts it.
 func (s *testbed) anyAdmin(ctx context.Context, path, body string) error {
 	var err error
 	for range 20 {
@@ -36,9 +36,8 @@ func (s *testbed) anyAdmin(ctx context.Context, path, body string) error {
 	return err
 }
 
-// changeMember makes a change of the member of this name. An answer that got lost
-// leaves open whether the change was made, and one that was made is refused when
-// it is asked for again; then the list of members decides.
+// changeMember changes the member with this name. If the answer was lost, the change may have been
+// made, and would be refused when it is repeated. Then the list of members decides.
 func (s *testbed) changeMember(ctx context.Context, change, name string, made func([]member) bool) error {
 	err := s.anyAdmin(ctx, "/v1/cluster/"+change, fmt.Sprintf(`{"node":%q}`, name))
 	if err == nil {
@@ -68,8 +67,8 @@ func (s *testbed) membersNamed(ctx context.Context, name string) ([]member, erro
 	return slices.DeleteFunc(list.Members, func(m member) bool { return m.Name != name }), nil
 }
 
-// moveAbout hands leadership on every 300 ms. A refusal is no failure: right
-// after an election there may be nobody who can take it.
+// moveAbout transfers leadership every 300 ms. A refusal is not a failure: shortly after an
+// election there may be no candidate.
 func moveAbout(s *injection, ctx context.Context) error {
 	moved := 0
 	for range 8 {
@@ -89,8 +88,8 @@ func moveAbout(s *injection, ctx context.Context) error {
 	return nil
 }
 
-// replaceEmptied loses a follower's disk. The node comes back under its name
-// without a vote, and takes the place of the one that was lost.
+// replaceEmptied empties the disk of a follower. The node returns under its name, without a vote,
+// and replaces its former self.
 func replaceEmptied(s *injection, ctx context.Context) error {
 	n, err := s.takeFollower(ctx)
 	if err != nil {
@@ -108,8 +107,8 @@ func replaceEmptied(s *injection, ctx context.Context) error {
 	return s.replaceLost(ctx)
 }
 
-// lose empties the disk of a node. No other disk is emptied before the node is replaced: the
-// guarantees exclude two lost disks of three.
+// lose empties the disk of a node. No other disk is emptied before this node is replaced, because
+// the guarantees exclude the loss of two of three disks.
 func (s *injection) lose(n *harness.Node) error {
 	s.mu.Lock()
 	before := s.lost
@@ -125,12 +124,12 @@ func (s *injection) lose(n *harness.Node) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The damage is gone with the disk, and the numbers of its files come again.
+	// Its damaged files are gone, and new files may have the same numbers.
 	s.damaged = slices.DeleteFunc(s.damaged, func(d damage) bool { return d.node == n.Name })
 	return nil
 }
 
-// replaceLost makes the node whose disk was emptied a member again.
+// replaceLost makes the node with the emptied disk a member again.
 func (s *testbed) replaceLost(ctx context.Context) error {
 	s.mu.Lock()
 	n := s.lost

@@ -45,10 +45,10 @@ func networkFaults() []fault {
 	return faults
 }
 
-// policyOf draws what is done to the lines of a node, or of all if it has no name.
+// policyOf draws a policy for the lines of a node, or of all nodes if the name is empty.
 type policyOf func(s *injection, node string) network.Policy
 
-// always is a policy with nothing to draw.
+// always returns a policy that needs no random choice.
 func always(policy func(string) network.Policy) policyOf {
 	return func(_ *injection, node string) network.Policy { return policy(node) }
 }
@@ -57,7 +57,7 @@ func with(policy func(string, float64) network.Policy, part float64) policyOf {
 	return func(_ *injection, node string) network.Policy { return policy(node, part) }
 }
 
-// only cuts a node off for one kind of traffic.
+// only cuts off one kind of a node's traffic.
 func only(class network.Class) policyOf {
 	return func(_ *injection, node string) network.Policy { return network.Isolate(node).Only(class) }
 }
@@ -143,15 +143,15 @@ func (s *injection) lossy(node string) network.Policy {
 	return network.Lossy(node, parts[s.random.IntN(len(parts))])
 }
 
-// delayed reaches the time-outs of clients and of elections. A leader that is slow but
-// within them is not replaced.
+// delayed delays messages by about the timeouts of clients and elections. A leader whose delays
+// stay within them is not replaced.
 func (s *injection) delayed(node string) network.Policy {
 	delays := []time.Duration{5, 20, 100, 250}
 	jitters := []time.Duration{0, 5, 100, 300}
 	return network.Delayed(node, delays[s.random.IntN(len(delays))]*time.Millisecond, jitters[s.random.IntN(len(jitters))]*time.Millisecond)
 }
 
-// othersThan are the names of the other nodes, in an order that was drawn.
+// othersThan returns the names of the other nodes in a random order.
 func (s *injection) othersThan(n *harness.Node) []string {
 	var names []string
 	for _, i := range s.random.Perm(len(s.cluster.Nodes)) {
@@ -164,8 +164,8 @@ func (s *injection) othersThan(n *harness.Node) []string {
 
 var errTooFew = errors.New("there are too few nodes")
 
-// around applies a policy between the leader and the other nodes. Both sides have a majority:
-// the others see each other, and each of them must serve.
+// around applies a policy to the lines between the leader and the other nodes. The leader and the
+// others each see a majority, and every node must serve.
 func (s *injection) around(ctx context.Context, least int, policy func(leader string, others []string) network.Policy) error {
 	leader, err := s.takeLeader(ctx)
 	if err != nil {
@@ -195,15 +195,15 @@ func leaderToOne(s *injection, ctx context.Context) error {
 	})
 }
 
-// chain lines up the nodes with the leader first.
+// chain connects each node only with its neighbours, in a row that begins with the leader.
 func chain(s *injection, ctx context.Context) error {
 	return s.around(ctx, 2, func(leader string, others []string) network.Policy {
 		return network.Ring(append([]string{leader}, others...)...)
 	})
 }
 
-// rotate cuts off one node after the other, each for two seconds or less, so that
-// the majority is another one each time.
+// rotate isolates one node after the other for at most two seconds each, so that the majority
+// changes all the time.
 func rotate(s *injection, ctx context.Context) error {
 	err := s.wire(network.Heal())
 	for _, name := range s.othersThan(nil) {

@@ -58,7 +58,7 @@ func killMajority(s *injection, ctx context.Context) error {
 	return s.toMajority(ctx, (*harness.Node).Kill)
 }
 
-// toMajority does something to as many nodes as are needed for a majority.
+// toMajority injects a fault into as many nodes as form a majority.
 func (s *injection) toMajority(ctx context.Context, do func(*harness.Node) error) error {
 	for range len(s.cluster.Nodes)/2 + 1 {
 		n, err := s.target(ctx)
@@ -68,7 +68,7 @@ func (s *injection) toMajority(ctx context.Context, do func(*harness.Node) error
 		if err := do(n); err != nil {
 			return err
 		}
-		// The next leader is chosen at once: the former one still counts as the leader.
+		// The next leader is chosen at once, while the former one still counts as the leader.
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (s *injection) stopFor(n *harness.Node) error {
 	return nil
 }
 
-// resume lets a node go on that may have been killed meanwhile.
+// resume continues a node that may have been killed meanwhile.
 func resume(n *harness.Node) error {
 	if !n.Running() {
 		return nil
@@ -123,8 +123,8 @@ func pauseMajority(s *injection, ctx context.Context) error {
 	return s.toMajority(ctx, s.stopFor)
 }
 
-// hop pauses the leader, waits for a new one, and lets the old one go on while
-// the new one is paused: it still believes that it leads.
+// hop pauses the leader until there is a new one, and then pauses the new one and continues the old
+// one, which still believes that it leads.
 func hop(s *injection, ctx context.Context) error {
 	old, err := s.takeLeader(ctx)
 	if err != nil {

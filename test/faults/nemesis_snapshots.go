@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// snapshotFaults make a follower lag behind what the leader's log still holds.
-// Thresholds of some ten KiB make every return of a node a likely install.
+// snapshotFaults keep a follower away until the leader's log no longer reaches back to it. Because
+// the thresholds are some ten KiB, almost every return of a node needs a snapshot.
 func snapshotFaults() []fault {
 	return []fault{
 		{name: "follower behind", area: areaSnapshots, begin: followerBehind},
@@ -19,13 +19,13 @@ func snapshotFaults() []fault {
 	}
 }
 
-// demandedSnapshots need the hook of a fault build. Beside a large state the log does not
-// grow by as much as a snapshot is long, and a node takes none by itself.
+// demandedSnapshots need a fault build, in which a snapshot can be requested. With a large state
+// the log does not grow enough for a node to take one by itself.
 func demandedSnapshots() []fault {
 	return []fault{{name: "snapshots taken", area: areaSnapshots, begin: takeSnapshots}}
 }
 
-// takeSnapshots lets each node that no fault has in its hands write one.
+// takeSnapshots makes each node write a snapshot, except nodes that another fault uses.
 func takeSnapshots(s *injection, ctx context.Context) error {
 	taken := int64(0)
 	for _, n := range s.cluster.Running() {
@@ -41,8 +41,8 @@ func takeSnapshots(s *injection, ctx context.Context) error {
 	return nil
 }
 
-// followerBehind keeps a follower away until the log that it lacks is gone, so
-// that it must be given a snapshot.
+// followerBehind keeps a follower away until the log it needs is gone, so that it must install a
+// snapshot.
 func followerBehind(s *injection, ctx context.Context) error {
 	follower, err := s.takeFollower(ctx)
 	if err != nil {
@@ -52,8 +52,8 @@ func followerBehind(s *injection, ctx context.Context) error {
 	return s.outdate(ctx, follower)
 }
 
-// followerBehindTwice kills the node again as soon as it is back, so that a
-// second snapshot follows the first or meets it half written.
+// followerBehindTwice kills the node again as soon as it is back, so that a second snapshot follows
+// the first, or the first is only half written.
 func followerBehindTwice(s *injection, ctx context.Context) error {
 	follower, err := s.takeFollower(ctx)
 	if err != nil {
@@ -79,8 +79,8 @@ const outdatedSnapshots = 4
 // outdateWithin bounds the absence of the node: on a busy machine the log grows slowly.
 const outdateWithin = 20 * time.Second
 
-// outdate kills a node and waits until the leader's log begins behind what the
-// node has. That is not so after all if leadership moves, or the time ends.
+// outdate kills a node and waits until the leader's log begins after the node's last entry. This
+// may fail if leadership moves or the time ends.
 func (s *injection) outdate(ctx context.Context, n *harness.Node) error {
 	if err := n.Kill(); err != nil {
 		return err
@@ -99,18 +99,16 @@ func (s *injection) outdate(ctx context.Context, n *harness.Node) error {
 	return nil
 }
 
-// hasten lets the leader write the next snapshot, if a backlog keeps it from doing so by
-// itself.
+// hasten makes the leader write the next snapshot if the backlog would delay it.
 func (s *injection) hasten(ctx context.Context, leader *harness.Node) {
 	if s.hooks && s.backlog != nil {
-		_ = s.admin(ctx, leader, http.MethodPost, "/v1/snapshot", "") // if it cannot, the log goes on
+		_ = s.admin(ctx, leader, http.MethodPost, "/v1/snapshot", "") // if it refuses, the log still grows
 	}
 }
 
-// awaitInstall starts the node and notes if the leader sent it a snapshot: the
-// first that is restored is that of the start. It may come long after the node is
-// ready: the longer a node was away, the longer the leader waits between two tries,
-// up to ten seconds.
+// awaitInstall starts the node and records whether the leader sent it a snapshot. The first
+// restored snapshot is the node's own, at its start. The leader's may come long after the node is
+// ready, since the leader waits up to ten seconds between attempts.
 func (s *injection) awaitInstall(n *harness.Node) error {
 	if err := n.Start(); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// A starved process is stopped and continued in turn: unlike a long pause, which
-// others notice at once, it answers everything, late.
+// A starved process is stopped and continued in turn. Others do not notice it at once like a long
+// pause, because it answers everything, but late.
 const (
 	starvedTurn = 100 * time.Millisecond
 	starvedWork = 20 * time.Millisecond // of each turn
@@ -63,7 +63,7 @@ func (s *injection) starve(nodes ...*harness.Node) {
 	turns := make([]int64, len(nodes))
 	for i, n := range nodes {
 		turning.Go(func() {
-			// A signal that cannot be sent finds the process ended: nothing to do.
+			// If the signal fails, the process has ended.
 			for pause(starved, starvedWork) {
 				if n.Pause() == nil {
 					turns[i]++

@@ -9,19 +9,18 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// unequalCuts are power cuts of a leader whose disk was slower or faster than those of
-// the others.
+// unequalCuts are power cuts of a leader whose disk was slower or faster than the other disks.
 const unequalCuts = "leaders with an unequal disk without power"
 
-// What a sync takes on the slower and on the faster of the disks.
+// Duration of a sync on the slower and the faster disks.
 const (
 	slowerSync = 30 * time.Millisecond
 	fasterSync = slowerSync / 10
 )
 
-// unequalFaults need a tracer. Entries leave for the followers before the leader's disk
-// has them: with the slower disk at the leader they are often on the disks of the others
-// alone when the power goes, with the faster one on that of the leader alone.
+// unequalFaults need a tracer. The leader sends entries before they are on its own disk. If its
+// disk is slower, a power cut often finds entries only on the followers' disks; if it is faster,
+// only on its own.
 func unequalFaults() []fault {
 	return []fault{
 		{name: "power cut, slower disk at the leader", area: areaDisk, least: 500 * time.Millisecond, most: 2 * time.Second,
@@ -31,9 +30,9 @@ func unequalFaults() []fault {
 	}
 }
 
-// cutUnequal makes syncs of the leader and of the others take different times, and takes
-// the power from the leader, alone, with one of the others, or with all. What is cut
-// comes back at the end, on disks of the same speed.
+// cutUnequal makes syncs of the leader slower or faster than those of the others, and then cuts the
+// power of the leader: alone, with one follower, or with all. At the end the nodes are restarted
+// with disks of equal speed.
 func cutUnequal(leaders, others time.Duration) func(*injection, context.Context) error {
 	return func(s *injection, ctx context.Context) error {
 		leader, err := s.leader(ctx)

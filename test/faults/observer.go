@@ -30,15 +30,15 @@ type observer struct {
 // seen is the last observed state of a node.
 type seen struct {
 	role     string
-	id       string // another one after its disk was emptied
+	id       string // a new one after its disk was emptied
 	term     uint64
 	pid      int
-	restored float64 // snapshots, of this process
-	healed   float64 // bodies, by this process
-	own      float64 // snapshots that its next start restores by itself: 1 or 0
+	restored float64 // snapshots restored by this process
+	healed   float64 // bodies healed by this process
+	own      float64 // 1 if its next start restores its own snapshot, otherwise 0
 	exits    int     // ends of its processes that were noted
 	looked   int64   // when its metrics were read
-	noted    int64   // when its status was written down
+	noted    int64   // when its status was recorded
 }
 
 // The observer looks at every node each observeEvery, at its metrics and its log
@@ -65,7 +65,7 @@ func (o *observer) watch(ctx context.Context) {
 	}
 }
 
-// look notes what is new about a node.
+// look records what has changed on a node.
 func (o *observer) look(ctx context.Context, n *harness.Node) {
 	known := o.nodes[n.Name]
 	if known == nil {
@@ -103,7 +103,7 @@ func (o *observer) look(ctx context.Context, n *harness.Node) {
 	}
 }
 
-// turn notes a node's role if it changed, and else every measureEvery.
+// turn records a node's role when it changes, and otherwise every measureEvery.
 func (o *observer) turn(n *harness.Node, known *seen, s history.Status) {
 	now := o.recorder.Now()
 	if s.Role == known.role && s.Term == known.term && now-known.noted < measureEvery {
@@ -120,8 +120,8 @@ func (o *observer) turn(n *harness.Node, known *seen, s history.Status) {
 	o.recorder.Add(history.Event{Kind: history.KindStatus, Node: n.Name, Call: now, Return: now, Detail: history.Detail{Status: &s}})
 }
 
-// measure notes the snapshots that a leader sent: a process restores at most one
-// by itself, when it starts and has one.
+// measure records the snapshots that a node got from a leader: all that its process restored except
+// its own, which it restores at the start if it has one.
 func (o *observer) measure(ctx context.Context, n *harness.Node, known *seen) {
 	known.looked = o.recorder.Now()
 	pid := n.Pid()
@@ -133,7 +133,7 @@ func (o *observer) measure(ctx context.Context, n *harness.Node, known *seen) {
 	if pid != known.pid {
 		known.healed = 0
 		known.pid, before = pid, known.own
-		known.own = 1 // unless it is seen down, and looked at, before its next start
+		known.own = 1 // corrected if the node is seen down before its next start
 	}
 	healed := metric(metrics, "seriatim_bodies_healed_total")
 	if healed > known.healed {
@@ -146,7 +146,7 @@ func (o *observer) measure(ctx context.Context, n *harness.Node, known *seen) {
 	}
 }
 
-// ownSnapshot says whether a node that is down has a snapshot to start from.
+// ownSnapshot returns 1 if a node that is down has a snapshot to start from.
 func ownSnapshot(n *harness.Node) float64 {
 	entries, err := os.ReadDir(filepath.Join(n.DataDir, "group-0", "snapshots"))
 	if err != nil || len(entries) == 0 {
@@ -155,13 +155,13 @@ func ownSnapshot(n *harness.Node) float64 {
 	return 1
 }
 
-// ended notes the ends of processes that nobody ended. All are noted, also of those
-// that were started again before anybody looked.
+// ended records every process that ended by itself, also if it was restarted before the observer
+// looked.
 func (o *observer) ended(n *harness.Node, known *seen) {
 	exits := n.Exits()
 	for _, exit := range exits[known.exits:] {
 		if exit.Code <= 0 {
-			continue // by a signal, or cleanly
+			continue // killed by a signal, or ended cleanly
 		}
 		at := o.recorder.At(exit.At)
 		o.recorder.Add(history.Event{
@@ -172,9 +172,9 @@ func (o *observer) ended(n *harness.Node, known *seen) {
 	known.exits = len(exits)
 }
 
-// revive starts a node that left because the machine's disk was too slow for it, or
-// because it was paused in the middle of a write: who looks after a node starts it
-// again. If that fails it is seen to be down.
+// revive restarts a node that ended because the machine's disk was too slow for it or because it
+// was paused during a write, as a supervisor would. If the start fails, the node is seen to be
+// down.
 func (o *observer) revive(n *harness.Node) {
 	exits := n.Exits()
 	if len(exits) > 0 && exits[len(exits)-1].Code == exitHang && !o.isClaimed(n) {
@@ -193,7 +193,7 @@ func lastError(log string) string {
 	return lines[len(lines)-1]
 }
 
-// compare is I13(b) and (c) as the status shows them.
+// compare checks I13(b) and (c) with the status of nodes.
 func (o *observer) compare(s harness.Status) {
 	now := o.recorder.Now()
 	if first, known := o.hashes[s.AppliedIndex]; !known {

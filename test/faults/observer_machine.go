@@ -10,15 +10,14 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// The machine's own disk is written and synced each machineEvery. If that takes
-// machineStall, the machine and not the product made a node's disk too slow.
+// The observer writes and syncs a file on the machine's own disk every machineEvery. If this takes
+// machineStall, a slow disk of a node is the machine's fault.
 const (
 	machineEvery = 250 * time.Millisecond
 	machineStall = 2 * time.Second
 )
 
-// watchMachine notes the moments in which the machine itself stood still, until ctx
-// ends.
+// watchMachine records the moments in which the machine itself stood still, until ctx ends.
 func (s *testbed) watchMachine(ctx context.Context) {
 	file, err := os.CreateTemp(filepath.Dir(s.place.Dir), "machine-")
 	if err != nil {
@@ -41,14 +40,14 @@ func (s *testbed) watchMachine(ctx context.Context) {
 	}
 }
 
-// logged are lines of the nodes' logs that say what the consensus library met, and
-// under which name they are observed. The library says it nowhere else.
+// logged maps log lines to the observations they stand for. Only its log tells what the consensus
+// library did.
 var logged = map[string]string{
 	"Election timeout reached, restarting election": "elections lost",
 	"clearing log suffix":                           "conflicting entries removed from a log",
 }
 
-// noteLogs counts what the logs of the nodes say since the last part.
+// noteLogs counts these lines in the nodes' logs since the last part.
 func (s *testbed) noteLogs() {
 	for _, n := range s.cluster.Nodes {
 		log := n.Log()

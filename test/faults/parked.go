@@ -18,34 +18,34 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/check"
 )
 
-// parkedQueue has the backlog of a run. Its calls are not in the history, and the
-// reference model does not know it: both would hold millions of messages in memory.
+// parkedQueue contains the backlog of a run. Its calls are neither in the history nor in the
+// reference model, which would both keep millions of messages in memory.
 const parkedQueue = "parked.fifo"
 
-// parkedSettings take the place of others beside a backlog: every snapshot lists all that
-// is parked, and a power cut opens every file.
+// parkedSettings override settings if there is a backlog, because every snapshot lists all parked
+// messages and a power cut opens every file.
 var parkedSettings = []string{
 	"--log-segment-size", "1MiB", "--snapshot-log-size", "1MiB", "--trailing-log-size", "256KiB", "--body-segment-size", "8MiB",
 	"--snapshot-rate", "256MiB",
 	"--body-scrub-rate", fmt.Sprint(parkedScrubRate) + "B",
 }
 
-// parkedScrubRate is at which bytes per second the nodes read what is parked.
+// parkedScrubRate is the rate at which nodes check parked bodies, in bytes per second.
 const parkedScrubRate = 16 << 20
 
-// seldomSnapshots are settings for parking and draining the backlog, which write more than a
-// hundred times as much to the log as the clients of a soak.
+// seldomSnapshots are settings for parking and draining the backlog, which write over a hundred
+// times as much to the log as the clients of a soak do.
 var seldomSnapshots = []string{"--snapshot-log-size", "128MiB", "--trailing-log-size", "16MiB"}
 
-// fillTime bounds how long a run parks messages, and takes them out again; giveBackTime
-// how long the nodes may then take to give their space back.
+// fillTime bounds how long a run parks its messages, and how long it receives them at the end.
+// giveBackTime bounds how long the nodes may then take to free the space.
 const (
 	fillTime     = 20 * time.Minute
 	giveBackTime = 3 * time.Minute
 )
 
-// diskBytes returns the size of a disk. A node that installs one snapshot after another has all
-// bodies three times for a while, and must not run out of space.
+// diskBytes returns the size of a disk. A node that installs one snapshot after another keeps three
+// copies of all bodies for a while.
 func (r Run) diskBytes() int64 { return disk.DefaultBytes + 4*r.Backlog }
 
 // parked is the backlog of a run. Used by one goroutine.
@@ -54,12 +54,12 @@ type parked struct {
 	backlog  *backlog.Backlog
 	bytes    int64                   // of all bodies
 	clients  map[string]*http.Client // by node, each with connections of its own
-	sizes    map[string]int64        // bytes of segment files by node, when all was parked
-	short    []string                // missing checks that are not reported yet
+	sizes    map[string]int64        // bytes of segment files by node, after all messages were parked
+	short    []string                // checks that are missing and not reported yet
 	reported int                     // problems already reported
 }
 
-// park fills the queue before anything is broken.
+// park fills the queue before any fault.
 func (r Run) park(ctx context.Context, s *testbed) error {
 	if r.Backlog == 0 {
 		return nil
@@ -90,8 +90,8 @@ func (r Run) park(ctx context.Context, s *testbed) error {
 	if err := p.restart(ctx); err != nil {
 		return err
 	}
-	// All nodes at once take about as long as one after the other, and the speed of a
-	// machine that others use, too, changes by a factor of two within minutes.
+	// The nodes read in parallel, which takes about as long as one after the other, and a shared
+	// machine may become half as fast within minutes.
 	s.reading = max(s.reading, 2*time.Since(began))
 	return p.count(ctx)
 }
@@ -153,7 +153,7 @@ func (p *parked) call(ctx context.Context, node backlog.Node, action string, in,
 	return nil
 }
 
-// count compares the queue's counters at every node with the account, at rest.
+// count compares the account with the queue's counters at every node, while no client works.
 func (p *parked) count(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
@@ -165,7 +165,7 @@ func (p *parked) count(ctx context.Context) error {
 	return nil
 }
 
-// finish takes all of it out, and waits until the nodes have given the space back.
+// finish receives and deletes all parked messages, and waits until the nodes have freed the space.
 func (p *parked) finish(ctx context.Context) error {
 	p.sizes = p.segments()
 	draining, cancel := context.WithTimeout(ctx, fillTime)
@@ -191,7 +191,7 @@ func (p *parked) segments() map[string]int64 {
 			continue // it has none
 		}
 		for _, file := range files {
-			// One that is gone by now takes no space.
+			// A file that was removed meanwhile takes no space.
 			used, _ := disk.Allocated(file)
 			sizes[n.Name] += used
 		}
@@ -199,12 +199,11 @@ func (p *parked) segments() map[string]int64 {
 	return sizes
 }
 
-// shrinkTo is which part of its segment files a node may keep after all was deleted:
-// the newest file is never removed, and other queues of the run may hold something.
+// shrinkTo is the fraction of its segment files that a node may keep after all messages were
+// deleted, 1/shrinkTo: the newest file is never removed, and other queues of the run have messages.
 const shrinkTo = 20
 
-// shrink writes to the log, which makes the nodes take snapshots, until their segment
-// files are small.
+// shrink writes to the log, so that the nodes take snapshots, until their segment files are small.
 func (p *parked) shrink(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, giveBackTime)
 	defer cancel()
@@ -224,7 +223,7 @@ func (p *parked) shrink(ctx context.Context) error {
 			return nil
 		}
 		for range 20 {
-			// Whether it is done does not matter: more follow.
+			// A failure does not matter: more calls follow.
 			_ = p.call(ctx, nil, "TagQueue", map[string]any{"QueueUrl": p.backlog.URL, "Tags": tags}, &struct{}{})
 		}
 		if !pause(ctx, 10*time.Millisecond) {
@@ -234,7 +233,7 @@ func (p *parked) shrink(ctx context.Context) error {
 	}
 }
 
-// report adds what is known of the backlog to the report of a part.
+// report adds the results of the backlog to the report of a part.
 func (p *parked) report(r *check.Report) {
 	if p == nil {
 		return
@@ -254,7 +253,8 @@ func (p *parked) report(r *check.Report) {
 	}
 }
 
-// look checks the backlog after a part of the run: its counters, or all of it after the last.
+// look checks the backlog after a part of the run: the counters, or after the last part every
+// message.
 func (p *parked) look(ctx context.Context, last bool) {
 	if p == nil {
 		return

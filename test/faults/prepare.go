@@ -17,7 +17,7 @@ import (
 // prepare makes disks, nodes and the history.
 func (r Run) prepare(ctx context.Context) (*testbed, error) {
 	s := &testbed{seed: r.Seed, pace: r.think(), hooks: r.Hooks, rules: r.rules()}
-	// What an earlier run left would be phantoms in this one.
+	// Data of an earlier run would appear as unknown messages.
 	nodes := filepath.Join(r.Dir, "nodes")
 	if err := disk.Sweep(nodes); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (r Run) prepare(ctx context.Context) (*testbed, error) {
 	return s, nil
 }
 
-// environment tells a fault build where to write what it commits, and what is to
-// happen at its failpoints from the start.
+// environment returns variables for a fault build: the file for the committed log, and the
+// failpoints that are armed at the start.
 func (s *testbed) environment(dir, node string) (env []string) {
 	if a := s.place.Authority; a != nil {
 		env = a.ClientEnvironment(node)
@@ -119,7 +119,7 @@ func (s *testbed) addLabs(nodes string, r Run) error {
 	return nil
 }
 
-// close ends the nodes and takes their disks away.
+// close ends the nodes and removes their disks.
 func (s *testbed) close() error {
 	if s.logChecker != nil {
 		s.logChecker.Close()

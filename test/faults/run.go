@@ -23,28 +23,28 @@ const (
 	Quick Profile = "quick" // one fault that needs no privileges: part of `make test`
 	Smoke Profile = "smoke" // each important fault once, in a fixed order
 	Five  Profile = "five"  // as smoke, with five nodes
-	Night Profile = "night" // faults by chance; every fourth seed has five nodes
+	Night Profile = "night" // random faults; every fourth seed has five nodes
 	Soak  Profile = "soak"  // as night, in parts of some minutes each
 	Fixed Profile = "scenario"
 )
 
-// Run is a run to make.
+// Run describes a run.
 type Run struct {
 	Binary    string
 	Dir       string // histories, reports, taps, and nodes with data and logs
 	Seed      uint64
-	Duration  time.Duration // of the load with faults
+	Duration  time.Duration // time of load with faults
 	Profile   Profile
 	Scenario  Scenario // of the profile Fixed
 	Hooks     bool     // Binary is a fault build
 	Commit    string
 	Without   []string  // names of faults that are left out
-	Only      []string  // names of those that are drawn; empty: all
+	Only      []string  // names of the only faults that may be drawn; empty: all
 	KeepGoing bool      // a soak does not end at the first violation
-	Bodies    string    // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
-	Backlog   int64     // bytes of bodies that are parked from before the first fault until after the last; 0: none
-	Progress  io.Writer // receives lines about the parked bytes
-	TLS       bool      // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
+	Bodies    string    // where nodes store message bodies: segments or memory; empty: the default
+	Backlog   int64     // bytes of bodies that are parked before the first fault and received after the last; 0: none
+	Progress  io.Writer // gets lines about the parked bytes
+	TLS       bool      // nodes and clients use certificates, which are renewed during the run, gossip has a key, and requests are signed
 }
 
 // Outcome has the history and the verdict of each part of a run.
@@ -59,17 +59,16 @@ type Part struct {
 	Report  check.Report
 }
 
-// smokeLimit ends a run of any profile but soak and night whatever happens.
+// smokeLimit bounds every run except those of the profiles night and soak.
 const smokeLimit = 170 * time.Second
 
 // partTime is the length of a part of a soak: its history must fit in memory.
 const partTime = 4 * time.Minute
 
-// drainTime bounds the drain: a queue that is not empty by then is missing among
-// those that were.
+// drainTime bounds the drain. A queue that is not empty by then is not recorded as drained.
 const drainTime = 3 * time.Minute
 
-// burstTime is the duration of load after faults without load.
+// burstTime is the duration of the load if it follows the faults.
 const burstTime = 5 * time.Second
 
 // think is the longest think time of clients.
@@ -80,14 +79,14 @@ func (r Run) think() time.Duration {
 	return 20 * time.Millisecond
 }
 
-// rules are the windows of all queues, short enough to pass several times but
-// for one.
+// rules returns the windows of the queues. All but one are so short that they pass several times in
+// a run.
 func (r Run) rules() history.Rules {
 	return history.Rules{
 		Seed: r.Seed, Started: time.Now().UnixMilli(), Quick: r.Profile == Quick, Profile: string(r.Profile), Commit: r.Commit,
 		Command: r.command(), Settings: fmt.Sprint(r.args()),
-		// The slack on the late side of a window covers log time, which stands still
-		// without a leader.
+		// The slack at the end of a window allows for log time, which stands still without a
+		// leader.
 		Timeout: requestTimeout.Microseconds(),
 		Window:  3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6, Must: r.Scenario.must, Unmodelled: []string{parkedQueue},
 	}
@@ -103,7 +102,7 @@ func (r Run) command() string {
 	return fmt.Sprintf("make faults SEED=%d FAULTS_TIME=%s FAULTS_PROFILE=%s", r.Seed, r.Duration, r.Profile) + r.variables()
 }
 
-// variables are further ones of the command.
+// variables returns the other make variables of the command.
 func (r Run) variables() string {
 	text := ""
 	if r.TLS {
@@ -121,11 +120,10 @@ func (r Run) variables() string {
 // requestTimeout is the request-timeout of the nodes.
 const requestTimeout = time.Second
 
-// settings are those of the nodes. The cache and the files of the log must be small
-// as well as what is kept of it: a leader serves a follower from the cache and from
-// the newest file even what was removed from the front of its log, and then no
-// snapshot is sent. The disk deadline is shorter than disks are made to hang, and
-// longer than a busy machine takes for a sync.
+// settings are the settings of the nodes. The log must be small in all its parts: a leader serves
+// followers from its cache and from its newest file even if the entries were removed from the front
+// of the log, and then sends no snapshot. The disk deadline is shorter than the hangs of disks and
+// longer than a sync on a busy machine.
 var settings = []string{
 	"--log-segment-size", "256KiB", "--log-cache-size", "64KiB", "--request-timeout", requestTimeout.String(),
 	"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--disk-deadline", "6s", "--promote-after", "1s", "--profiles",
@@ -135,13 +133,13 @@ var settings = []string{
 func (r Run) args() []string {
 	args := append(slices.Clone(settings), bodySettings(r.Bodies)...)
 	if r.Backlog > 0 {
-		args = append(args, parkedSettings...) // the last one of a name holds
+		args = append(args, parkedSettings...) // the last value of a setting applies
 	}
 	return args
 }
 
-// bodySettings say where nodes have bodies. Segments are as small as the files of the
-// log, and most of what is read comes from disk.
+// bodySettings says where nodes store bodies. Segments are as small as the files of the log, and
+// the cache is so small that most bodies are read from disk.
 func bodySettings(store string) []string {
 	sizes := []string{"--body-segment-size", "128KiB", "--body-cache-size", "16KiB", "--body-scrub-interval", "1s"}
 	if store == "" {
@@ -150,7 +148,7 @@ func bodySettings(store string) []string {
 	return append(sizes, "--body-store", store)
 }
 
-// nodeNames are those that harness gives to as many nodes as a run has at most.
+// nodeNames are the names of the harness for the largest cluster.
 var nodeNames = []string{"n1", "n2", "n3", "n4", "n5"}
 
 // The sizes of clusters.
@@ -159,7 +157,6 @@ const (
 	fiveNodes  = 5
 )
 
-// nodes returns the number of nodes.
 func (r Run) nodes() int {
 	if r.Profile == Five || r.Profile == Night && r.Seed%4 == 0 {
 		return fiveNodes
@@ -222,8 +219,7 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 	}
 }
 
-// play is one part: load with faults, healing, drain and the comparison of the
-// replicas.
+// play runs one part: load with faults, repair, drain, and the comparison of the replicas.
 func (r Run) play(ctx context.Context, s *testbed, length time.Duration) error {
 	s.singles = &generations{}
 	s.probe = s.newClient(900, "probe")
@@ -234,8 +230,8 @@ func (r Run) play(ctx context.Context, s *testbed, length time.Duration) error {
 	}
 	s.rules.Windows = map[string]int64{
 		s.probe.named("dup-long"):  300e6,
-		s.probe.named("stock"):     300e6, // an SDK may go on trying for longer than the short ones
-		s.probe.named("schedules"): 300e6, // nothing shows when a message was accepted that comes later
+		s.probe.named("stock"):     300e6, // an SDK may retry for longer than the short windows
+		s.probe.named("schedules"): 300e6, // nothing shows when a scheduled message was accepted
 	}
 	s.rules.Subscriptions = s.probe.subscriptions()
 	for _, subscription := range s.rules.Subscriptions {
@@ -271,7 +267,7 @@ func (r Run) play(ctx context.Context, s *testbed, length time.Duration) error {
 	return nil
 }
 
-// quiet returns the time for which service must last after the last repair.
+// quiet returns for how long the nodes must serve after the last repair.
 func (r Run) quiet() time.Duration {
 	switch r.Profile {
 	case Quick, Fixed:
@@ -316,7 +312,7 @@ func (r Run) load(ctx context.Context, s *testbed, length time.Duration) {
 		plan.complete(loaded)
 	}
 	if r.Profile == Fixed || r.longer() > 0 {
-		cancel() // what is left of the time proves nothing
+		cancel() // service in the remaining time would prove nothing
 	}
 	clients.Wait()
 	s.heal()
@@ -339,8 +335,8 @@ func (r Run) judge(s *testbed, last bool) (Part, error) {
 	return parts[0], err
 }
 
-// judgeParts judges the parts of a run that the log-based checker has not read yet, with both
-// checkers. The verdict from the log on all parts is stored with the last part.
+// judgeParts judges with both checkers the parts of a run that the log-based checker has not read
+// yet. The verdict on the whole log is stored with the last part.
 func judgeParts(w *logcheck.Checker, parts []Part) error {
 	var effects map[int64]int64
 	var said logcheck.Report
@@ -366,8 +362,8 @@ func judgeParts(w *logcheck.Checker, parts []Part) error {
 	return nil
 }
 
-// testify adds what the log says of the run so far to a report. What it said
-// before it says again, which the counts of a part leave out.
+// testify adds the findings from the whole log to the report of a part. They include those of
+// earlier parts, so that Sum does not add up their counts.
 func testify(said logcheck.Report, r *check.Report) {
 	for _, v := range said.Violations {
 		r.Violations = append(r.Violations, check.Violation{Invariant: v.Invariant, Checker: "log " + v.Check, Text: v.String(), At: v.At})

@@ -41,7 +41,7 @@ var (
 	commit = flag.String("commit", "", "what is run, for the report")
 )
 
-// parseBytes is a number of bytes, MB or GB, 0 for an empty text.
+// parseBytes parses a number of bytes, MB or GB, 0 for an empty text.
 func parseBytes(text string) (int64, error) {
 	number, unit := text, int64(1)
 	for suffix, n := range map[string]int64{"MB": 1e6, "GB": 1e9} {
@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// writeSummary writes what a text about the run needs as tables.
+// writeSummary writes tables of figures for a text about the run.
 func writeSummary(path string, parts []Part, recoveries []report.Recovery) error {
 	var b strings.Builder
 	total := check.Sum(reports(parts))
@@ -121,8 +121,8 @@ func writeSummary(path string, parts []Part, recoveries []report.Recovery) error
 	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
 
-// TestScenarios runs every fixed scenario that this machine can run, each on a
-// cluster of its own. It takes a minute for each, and so is not part of `make test`.
+// TestScenarios runs every fixed scenario that this machine supports, each on its own cluster. Each
+// takes a minute, so it is not part of `make test`.
 func TestScenarios(t *testing.T) {
 	if !*every {
 		t.Log("asked for with -every")
@@ -167,8 +167,7 @@ func reports(parts []Part) []check.Report {
 	return all
 }
 
-// say prints what the checkers found; a violation or a minimum that was not
-// reached fails the test.
+// say prints the findings of the checkers. A violation or a missed minimum fails the test.
 func say(t *testing.T, r check.Report) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(r.Counts)) {
@@ -183,8 +182,8 @@ func say(t *testing.T, r check.Report) {
 	t.Logf("seed %d: %s", *seed, r.Verdict())
 }
 
-// sayTroubled prints which faults this machine or build cannot do, and why others
-// could not be done, or not be mended at once.
+// sayTroubled prints the faults that this machine or build does not support, and those that could
+// not be injected or not be repaired at once.
 func sayTroubled(t *testing.T, events []history.Event) {
 	t.Helper()
 	for _, e := range events {
@@ -254,7 +253,7 @@ func obtain(t *testing.T, dir string) ([]Part, error) {
 	return outcome.Parts, err
 }
 
-// stored judges a history file, or those in the folder of a run.
+// stored judges a history file, or the histories in a run's folder.
 func stored(path string) ([]Part, error) {
 	files := []string{path}
 	if !strings.HasSuffix(path, ".jsonl") {

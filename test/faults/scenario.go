@@ -11,14 +11,13 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// Scenario is a fixed combination of faults that is known to have broken systems
-// like this one, or that broke this one.
+// Scenario is a fixed combination of faults that has broken this system or a similar one.
 type Scenario struct {
 	Name  string
-	About string   // where it is known from
-	needs []area   // without one of them the scenario cannot run
-	must  []string // counts of the report that are 0 if it missed what it is about
-	idle  bool     // the clients begin only when the faults are over
+	About string   // where the combination is known from
+	needs []area   // areas without which the scenario cannot run
+	must  []string // counts in the report that are 0 if the scenario missed its purpose
+	idle  bool     // clients begin only after the faults
 	play  func(*schedule, context.Context)
 }
 
@@ -108,12 +107,12 @@ func diskScenarios() []Scenario {
 // bytesDropped is the name under which the checkers count history.BytesDropped.
 const bytesDropped = "un-synced bytes dropped"
 
-// repeated is the scenario that does a fault of its own name three times.
+// repeated returns the scenario that injects a fault three times and is named after it.
 func repeated(name, about string, needs []area, must ...string) Scenario {
 	return Scenario{Name: name, About: about, needs: needs, must: append(did(name), must...), play: thrice(name)}
 }
 
-// did are the counts of faults that were done and mended without trouble.
+// did returns the names under which the report counts the injected and repaired faults.
 func did(faults ...string) []string {
 	var counts []string
 	for _, name := range faults {
@@ -140,7 +139,7 @@ func (s *testbed) lacks(x Scenario) error {
 	return nil
 }
 
-// fault is the one of a name, if this machine can do it.
+// fault finds a fault by name, if this machine supports it.
 func (p *schedule) fault(name string) (fault, bool) {
 	i := slices.IndexFunc(p.faults, func(f fault) bool { return f.name == name })
 	if i < 0 {
@@ -149,10 +148,10 @@ func (p *schedule) fault(name string) (fault, bool) {
 	return p.faults[i], true
 }
 
-// thrice does one fault three times.
+// thrice injects a fault three times.
 func thrice(name string) func(*schedule, context.Context) { return inTurn(name, name, name) }
 
-// inTurn does faults one after the other, each healed before the next.
+// inTurn injects faults one after the other, and heals after each.
 func inTurn(names ...string) func(*schedule, context.Context) {
 	return func(p *schedule, ctx context.Context) {
 		for _, name := range names {
@@ -163,7 +162,7 @@ func inTurn(names ...string) func(*schedule, context.Context) {
 	}
 }
 
-// during does a fault while another holds, twice.
+// during injects a fault while another one lasts, twice.
 func during(outer, inner string) func(*schedule, context.Context) {
 	return func(p *schedule, ctx context.Context) {
 		for range 2 {
@@ -188,7 +187,7 @@ func during(outer, inner string) func(*schedule, context.Context) {
 	}
 }
 
-// freeze does a fault that does not end, and demands service of the others.
+// freeze injects a fault that does not end, and demands that the other nodes serve.
 func freeze(name string) func(*schedule, context.Context) {
 	return func(p *schedule, ctx context.Context) {
 		for range 2 {
@@ -199,18 +198,18 @@ func freeze(name string) func(*schedule, context.Context) {
 	}
 }
 
-// script is a scenario of its own making, written down as a fault.
+// script is a scenario with its own code, which is recorded as a fault.
 func script(name string, of area, begin func(*injection, context.Context) error) func(*schedule, context.Context) {
 	return func(p *schedule, ctx context.Context) {
 		p.one(ctx, fault{name: name, area: of, begin: begin})
 	}
 }
 
-// leaderRemoved is the name of what removeIsolatedLeader does.
+// leaderRemoved is the name of removeIsolatedLeader in the history.
 const leaderRemoved = "isolated leader removed"
 
-// removeIsolatedLeader cuts a leader off, lets clients ask it in vain, has the
-// others remove it, and lets it come back with an empty disk.
+// removeIsolatedLeader isolates a leader from the nodes, while clients call it in vain. The others
+// remove it, and it returns with an empty disk.
 var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *injection, ctx context.Context) error {
 	old, err := s.takeLeader(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// What the scenarios write down beside what the plain faults do.
+// Names of what these scenarios record besides the events of the plain faults.
 const (
 	killsAtRemoval = "kills while a file was removed"
 	cutInstalls    = "power cuts of a node that was sent a snapshot"
@@ -20,8 +20,8 @@ const (
 	noElections    = "elections refused to an empty disk"
 )
 
-// diskCombinations once broke other systems, each in a fixed order of steps. Their
-// names say what happens. Some need a tracer, some a network of their own.
+// diskCombinations have broken other systems. Each is a fixed order of steps, as its name says.
+// Some need a tracer, some a network of their own.
 func diskCombinations(tracer, wires bool) []fault {
 	faults := []fault{
 		{name: "bit flipped in a follower, leader killed", least: time.Second, most: 3 * time.Second, begin: flipThenLead},
@@ -47,8 +47,9 @@ func diskCombinations(tracer, wires bool) []fault {
 	return faults
 }
 
-// cutAllBesideOne: what was acknowledged while one node heard nothing is on two
-// disks; after the power cut the third must not win with what it has.
+// cutAllBesideOne cuts the power of all nodes after one node was isolated. The messages
+// acknowledged meanwhile are on the two other disks, and the log of the isolated node must not win
+// the election.
 func cutAllBesideOne(s *injection, ctx context.Context) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
@@ -84,7 +85,8 @@ func (s *injection) startAll() error {
 	return nil
 }
 
-// cutOneSlow: the way back of a node takes longer than an election.
+// cutOneSlow cuts the power of a node whose lines are so slow that catching up takes longer than an
+// election.
 func cutOneSlow(s *injection, ctx context.Context) error {
 	n, err := s.takeFollower(ctx)
 	if err != nil {
@@ -99,8 +101,8 @@ func cutOneSlow(s *injection, ctx context.Context) error {
 	return n.Start()
 }
 
-// flipThenLead damages a follower's log and takes the leader away, so that the
-// follower would have to lead if it did not refuse.
+// flipThenLead damages a follower's log and kills the leader. The follower must refuse to start
+// instead of becoming the leader.
 func flipThenLead(s *injection, ctx context.Context) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
@@ -116,8 +118,8 @@ func flipThenLead(s *injection, ctx context.Context) error {
 	return leader.Kill()
 }
 
-// failThenLead: the disk of a leader fails once, the node ends, starts again and
-// is made the leader. What its failed sync left must not count as written.
+// failThenLead makes one sync of the leader fail. The node ends, restarts, and is made the leader
+// again. The entries of the failed sync must not count as written.
 func failThenLead(s *injection, ctx context.Context) error {
 	n, err := s.takeLeader(ctx)
 	if err != nil {
@@ -141,9 +143,8 @@ func failThenLead(s *injection, ctx context.Context) error {
 	return nil
 }
 
-// cutInstall takes the power from a node that came back to a log which lacks what
-// it needs: in a fault build while it is at some place of writing the snapshot
-// down, else some time after its start.
+// cutInstall cuts the power of a node while it installs a snapshot: in a fault build at a certain
+// step, otherwise some time after its start.
 func cutInstall(s *injection, ctx context.Context) error {
 	n, err := s.takeFollower(ctx)
 	if err != nil {
@@ -173,9 +174,8 @@ func cutInstall(s *injection, ctx context.Context) error {
 	return s.awaitInstall(n)
 }
 
-// killAtRemoval kills a node when it removes a file: of the log behind a
-// snapshot, or of an old snapshot. Then the power goes as well, so that what was
-// removed may be there again.
+// killAtRemoval kills a node when it removes a file of the log or an old snapshot, and then cuts
+// the power, so that the removed file may be back.
 func killAtRemoval(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
@@ -195,9 +195,9 @@ func killAtRemoval(s *injection, ctx context.Context) error {
 	return s.cut(n)
 }
 
-// emptyVoter: a node lags, a second loses its disk, and the third, which alone has
-// what was acknowledged last, is away. The first two must not elect a leader:
-// the empty one is no member any more. When the third is back, nothing is lost.
+// emptyVoter stops one follower, then empties the disk of the other one and kills the leader, which
+// alone has the last acknowledged messages. The two followers must not elect a leader, since the
+// empty node is no longer a member. Once the old leader is back, nothing is lost.
 func emptyVoter(s *injection, ctx context.Context) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
@@ -233,8 +233,7 @@ func emptyVoter(s *injection, ctx context.Context) error {
 	return s.replaceLost(ctx)
 }
 
-// noLeader looks for some seconds, several times as long as an election takes,
-// that none of the nodes leads.
+// noLeader checks for several times the duration of an election that none of the nodes leads.
 func (s *injection) noLeader(ctx context.Context, nodes ...*harness.Node) error {
 	for range 20 {
 		for _, n := range nodes {

@@ -13,20 +13,20 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// schedule says when to inject which fault. One seed gives all of it.
+// schedule decides when to inject which fault. It depends only on the seed.
 type schedule struct {
 	*testbed
 	random *rand.Rand
 	faults []fault                          // that this machine can do
-	script func(*schedule, context.Context) // of a scenario, instead of all else; nil: none
-	order  []string                         // names that are done first, one after the other
+	script func(*schedule, context.Context) // of a scenario, instead of everything below; nil: none
+	order  []string                         // names of the faults that are injected first, one after the other
 	rounds bool                             // then rounds of overlapping faults; else one after the other
-	// demanded are names of faults that the run must do some time, between its rounds, and
-	// agreements how often all replicas must have been found alike.
+	// demanded are the names of faults that the run must inject at some time, and agreements is how
+	// often it must find all replicas equal.
 	demanded   []string
 	agreements int
-	// minorities has frozen faults leave nodes without a majority, who are asked: chance
-	// alone may draw none of these in an hour.
+	// minorities makes frozen faults isolate nodes that clients still call. Random choice might not
+	// draw such a fault in an hour.
 	minorities bool
 }
 
@@ -35,20 +35,18 @@ const (
 	roundLeast  = 30 * time.Second
 	roundMost   = 45 * time.Second
 	gapMost     = 10 * time.Second
-	frozenTime  = time.Minute      // how long a frozen fault must leave the others alone
+	frozenTime  = time.Minute      // how long the other nodes must serve during a frozen fault
 	frozenBrief = 30 * time.Second // the same in a fixed scenario
-	lanes       = 3                // faults at a time
+	lanes       = 3                // concurrent faults
 )
 
-// smokeOrder is the fixed beginning of a full run. What time is left is filled
-// with faults by chance.
+// smokeOrder is the fixed beginning of a full run. Random faults fill the rest of its time.
 var smokeOrder = []string{
 	"kill leader", "one-way cut of leader", "pause leader", "power cut of follower", "power cut of all", "bits flipped in bodies",
 	"disk hang on leader",
 	"clock +600.0s", "follower behind", "stop leader", "kill all",
 }
 
-// schedule makes the schedule of the run.
 func (r Run) schedule(s *testbed) *schedule {
 	plan := &schedule{testbed: s, random: rand.New(rand.NewPCG(r.Seed, 1<<40+uint64(s.part))), faults: s.faults()}
 	plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool {
@@ -58,7 +56,7 @@ func (r Run) schedule(s *testbed) *schedule {
 	case Fixed:
 		plan.script = r.Scenario.play
 	case Quick:
-		// What every machine can do, in little time.
+		// Only faults that every machine supports and that are short.
 		plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool { return f.name != "kill leader" })
 	case Smoke, Five:
 		plan.order = smokeOrder
@@ -72,7 +70,7 @@ func (r Run) schedule(s *testbed) *schedule {
 	return plan
 }
 
-// faults are all that this machine can do.
+// faults returns all faults that this machine supports.
 func (s *testbed) faults() []fault {
 	all := slices.Concat(processFaults(), starvationFaults(), snapshotFaults(), memberFaults())
 	if s.hooks {
@@ -112,7 +110,7 @@ func (p *schedule) play(ctx context.Context) {
 		case !p.rounds:
 			p.one(ctx, p.draw(nil))
 		case turn%roundsAndFrozen == 0:
-			// First, so that the end of a part does not cut it short.
+			// First, so that it is not cut short at the end of a part.
 			p.frozen(ctx)
 		default:
 			p.round(ctx)
@@ -123,7 +121,7 @@ func (p *schedule) play(ctx context.Context) {
 	}
 }
 
-// longer returns how much longer than asked a run may last until its counters are reached.
+// longer returns by how much a run may exceed its time to reach its required counts.
 func (r Run) longer() time.Duration {
 	if r.Profile == Night {
 		return 5 * time.Minute
@@ -131,8 +129,8 @@ func (r Run) longer() time.Duration {
 	return 0
 }
 
-// complete goes on until the run has what it must have, or ctx ends: on a busy machine its
-// time may have been too short for it.
+// complete continues until the run has the required events, which a busy machine may not reach in
+// time, or until ctx ends.
 func (p *schedule) complete(ctx context.Context) {
 	for ctx.Err() == nil {
 		owed := p.owed()
@@ -147,15 +145,14 @@ func (p *schedule) complete(ctx context.Context) {
 	}
 }
 
-// minoritiesEvery is the number of parts of a soak with one in which frozen faults leave minorities.
+// minoritiesEvery is the number of parts of a soak of which one has frozen faults with minorities.
 const minoritiesEvery = 4
 
-// roundsAndFrozen is the length of the sequence of one frozen fault and rounds.
+// roundsAndFrozen is the number of steps after which frozen faults and rounds repeat.
 const roundsAndFrozen = 4
 
-// owed are the demanded faults that this machine can do, and that were not done and
-// mended yet. Drawn in a round a fault may find its nodes in the hands of others; alone
-// it has them.
+// owed returns the demanded faults that this machine supports and that have not been injected and
+// repaired yet. In a round, other faults may occupy the nodes, so these are injected alone.
 func (p *schedule) owed() []fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +165,7 @@ func (p *schedule) owed() []fault {
 	return list
 }
 
-// one does a fault alone and then demands service through every node.
+// one injects a fault alone and then demands service from every node.
 func (p *schedule) one(ctx context.Context, f fault) {
 	s := p.newInjection(f, p.random.Uint64())
 	s.hold = min(s.hold, max(f.least, 4*time.Second))
@@ -177,8 +174,8 @@ func (p *schedule) one(ctx context.Context, f fault) {
 	pause(ctx, time.Second+time.Duration(p.random.Int64N(int64(time.Second))))
 }
 
-// draw is a fault of none of the areas in use: first an area, then one of it, so
-// that an area with many faults is not drawn more often.
+// draw returns a random fault outside the areas in use. It draws the area first, so that an area
+// with many faults is not preferred.
 func (p *schedule) draw(used []area) fault {
 	var areas []area
 	for _, f := range p.faults {
@@ -191,8 +188,8 @@ func (p *schedule) draw(used []area) fault {
 	return of[p.random.IntN(len(of))]
 }
 
-// round is safety mode: up to three faults of different areas at a time, a
-// majority may be gone. It ends with a full heal.
+// round tests safety: up to three concurrent faults of different areas, which may take away the
+// majority. At the end everything is repaired.
 func (p *schedule) round(ctx context.Context) {
 	length := roundLeast + time.Duration(p.random.Int64N(int64(roundMost-roundLeast)))
 	bounded, cancel := context.WithTimeout(ctx, length)
@@ -225,15 +222,15 @@ func (p *schedule) round(ctx context.Context) {
 	p.heal()
 }
 
-// frozen is liveness mode: a fault of one node that does not end, and the
-// others must give service all the while.
+// frozen tests liveness: during a fault of one node that does not end, the other nodes must serve
+// all the time.
 func (p *schedule) frozen(ctx context.Context) {
 	lonely := p.minorities && slices.ContainsFunc(p.faults, func(f fault) bool { return f.minority })
 	single := slices.DeleteFunc(slices.Clone(p.faults), func(f fault) bool { return !f.single || lonely && !f.minority })
 	p.freeze(ctx, single[p.random.IntN(len(single))], frozenTime)
 }
 
-// freeze is frozen with a given fault.
+// freeze is frozen with a certain fault.
 func (p *schedule) freeze(ctx context.Context, f fault, last time.Duration) {
 	s := p.newInjection(f, p.random.Uint64())
 	s.hold = 0
@@ -254,7 +251,7 @@ func (p *schedule) freeze(ctx context.Context, f fault, last time.Duration) {
 	p.heal()
 }
 
-// restore replaces a node whose disk was emptied, if that was cut short.
+// restore replaces a node whose disk was emptied, if the fault could not do so in time.
 func (s *testbed) restore() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*s.joining())
 	defer cancel()
@@ -265,10 +262,9 @@ func (s *testbed) restore() {
 	}
 }
 
-// heal starts what does not run, demands service through every node, and
-// compares the replicas.
+// heal starts the nodes that are down, demands service from every node, and compares the replicas.
 func (s *testbed) heal() {
-	// An error shows itself: the node that did not start gives no service.
+	// An error shows itself, since the node does not serve.
 	_ = s.startMissing()
 	s.restore()
 	s.demand(s.cluster.Nodes...)

@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// schedule tries once to send a message that comes at a log time, and returns the number
-// that cancels it, empty if that was not answered as done.
+// schedule tries once to send a message for a certain log time. It returns the number that cancels
+// it, or an empty text if the call did not succeed.
 func (c *client) schedule(ctx context.Context, queue, group, dedup, body string, due int64) (number string) {
 	e := history.Event{Action: history.Schedule, Queue: queue, Group: group, Dedup: dedup, Body: body}
 	e.Extra, e.Due = history.AttributesText(attributesFor(body)), due
@@ -28,8 +28,8 @@ func (c *client) schedule(ctx context.Context, queue, group, dedup, body string,
 	return e.Sequence
 }
 
-// cancel tries once to cancel a scheduled message, and says whether it was answered:
-// that it was done, or that nothing waits.
+// cancel tries once to cancel a scheduled message, and reports whether the call was answered: that
+// it was cancelled, or that it does not exist.
 func (c *client) cancel(ctx context.Context, queue, number string) bool {
 	e := history.Event{Action: history.Cancel, Queue: queue, Sequence: number}
 	n, err := numberOf(number)
@@ -49,15 +49,15 @@ const (
 	latest  = 3 * time.Second
 )
 
-// schedules sends messages for later, some of them with an id that was sent for now
-// before or is after it, cancels some, long before their time, about then, or too late,
-// and works off what comes.
+// schedules sends messages for a later time. Some of their ids are also sent for now, before or
+// afterwards. It cancels some messages long before, around, or after their time, and receives and
+// deletes those that arrive.
 func (c *client) schedules(ctx context.Context) {
 	body := c.body()
 	key, group := keyOf(body), fmt.Sprint(c.random.IntN(4))
 	from := time.UnixMilli(c.logTime)
 	if c.logTime == 0 {
-		from = time.Now() // nothing was answered yet
+		from = time.Now() // no answer has told the log time yet
 	}
 	in := soonest + time.Duration(c.random.Int64N(int64(latest-soonest)))
 	due := from.Add(in).UnixMilli()

@@ -14,13 +14,13 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// bodyBugs are those of body-store=segments.
+// bodyBugs are the bugs that need bodies in segments.
 func bodyBugs() []plantedBug {
 	segments := []string{"--body-store", "segments", "--body-segment-size", "4KiB"}
 	return []plantedBug{
 		{
 			number: 35, text: "snapshot written before the bodies that it refers to", how: "server", must: []string{"I17 ends"}, nodes: 1,
-			// What is in one large segment waits in memory for more.
+			// The segment is so large that its bodies stay in the node's buffer.
 			args: []string{"--body-store", "segments", "--body-segment-size", "64MiB"}, script: playUnsyncedBodies,
 		},
 		{
@@ -33,7 +33,7 @@ func bodyBugs() []plantedBug {
 	}
 }
 
-// putLong sends messages whose bodies are long enough for a segment.
+// putLong sends messages whose bodies are long enough for segments.
 func (p *plot) putLong(n *harness.Node, count int) (bodies []string, err error) {
 	for range count {
 		body := p.c.bodyOf(500)
@@ -46,7 +46,7 @@ func (p *plot) putLong(n *harness.Node, count int) (bodies []string, err error) 
 	return bodies, nil
 }
 
-// unlessEnded is nil if a node has ended by itself, which the checkers judge.
+// unlessEnded returns nil if a node has ended by itself, which the checkers judge.
 func unlessEnded(n *harness.Node, err error) error {
 	if !n.Running() {
 		return nil
@@ -61,8 +61,8 @@ func playUnsyncedBodies(p *plot) error {
 	return unlessEnded(p.first(), p.compact())
 }
 
-// playEarlyFree empties segments that the newest snapshot refers to, and kills the node
-// while it writes the next.
+// playEarlyFree frees the segments that the newest snapshot refers to, and kills the node while it
+// writes the next snapshot.
 func playEarlyFree(p *plot) error {
 	n := p.first()
 	if _, err := p.putLong(n, 20); err != nil {
@@ -98,7 +98,7 @@ func playEarlyFree(p *plot) error {
 		}
 		hits = strings.TrimSpace(string(text))
 	}
-	pause(p.ctx, time.Second) // in which nothing is given back
+	pause(p.ctx, time.Second) // meanwhile nothing is freed
 	if err := n.Kill(); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func playDamagedBody(p *plot) error {
 	if err != nil {
 		return err
 	}
-	// It may end as soon as it looks at its bodies: there is no other node to ask.
+	// It may end as soon as it checks its bodies, since there is no other node.
 	if err := unlessEnded(n, p.restart()); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func playDamagedBody(p *plot) error {
 	if _, err := n.WaitExit(5 * time.Second); err != nil {
 		return nil
 	}
-	// It ends, as it must, and gets its sound files back.
+	// It must end, and then gets its undamaged files back.
 	for file, content := range sound {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			return err
@@ -139,8 +139,8 @@ func playDamagedBody(p *plot) error {
 	return p.restart()
 }
 
-// flipIn flips a bit of a text wherever a stopped node has it in a file with an ending,
-// and returns those files as they were.
+// flipIn flips a bit of a text in all files of a stopped node with an extension, and returns their
+// undamaged contents.
 func flipIn(n *harness.Node, ending, text string) (sound map[string][]byte, err error) {
 	files, err := n.Files("")
 	if err != nil {

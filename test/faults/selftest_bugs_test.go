@@ -16,8 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// plantedBugs is the table of faults.md 11. In the server means: an edit of
-// test/faults/plants that is behind the switch of that number, SERIATIM_PLANT.
+// plantedBugs is the table of faults.md 11. "In the server" means an edit of test/faults/plants
+// that is active if SERIATIM_PLANT has this number.
 var plantedBugs = []plantedBug{
 	{
 		number: 1, text: "log store with NoSync", how: "server, with the log store boltdb; disks of their own lose power",
@@ -94,10 +94,10 @@ var plantedBugs = []plantedBug{
 		script: playSchedule},
 	{number: 34, text: "send with the id of a scheduled message is another message", how: "server", must: []string{"I20 schedules"},
 		nodes: 1, script: playScheduleTwin},
-	{number: 38, text: "leader counts itself before its disk has what left early",
+	{number: 38, text: "leader counts an entry as on its own disk before it is written",
 		how: "server: entries of clients, 5 s before they are written", must: []string{"I1 loss"}, script: playUnwritten},
 	{
-		number: 39, text: "leader takes what left early for confirmed when the library asks",
+		number: 39, text: "leader treats an entry that it sent early as confirmed",
 		how:  "server; the follower hangs as it writes (failpoint)",
 		must: []string{"I1 loss"}, args: []string{"--disk-deadline", "60s"}, script: playUnanswered,
 	},
@@ -105,7 +105,7 @@ var plantedBugs = []plantedBug{
 
 var errRefused = errors.New("the script's call was not done")
 
-// put sends until it is done.
+// put repeats a send until it succeeds.
 func (p *plot) put(n *harness.Node, queue, group, dedup string) error {
 	body := p.c.body()
 	if dedup == "" {
@@ -122,7 +122,7 @@ func (p *plot) put(n *harness.Node, queue, group, dedup string) error {
 	return fmt.Errorf("%w: send to %s through %s", errRefused, queue, n.Name)
 }
 
-// take receives until something comes, for a few seconds.
+// take receives until there is a message, for a few seconds.
 func (p *plot) take(n *harness.Node, queue string, w wanted) ([]history.Message, error) {
 	for range 30 {
 		messages, result := p.c.receive(p.ctx, n, queue, w)
@@ -146,7 +146,7 @@ func seconds(n int64) *int64 {
 
 func (p *plot) first() *harness.Node { return p.cluster.Nodes[0] }
 
-// roles are the leader and the others.
+// roles returns the leader and the other nodes.
 func (p *plot) roles() (leader *harness.Node, others []*harness.Node, err error) {
 	leader, err = p.cluster.WaitLeader(p.ctx, 30*time.Second)
 	if err != nil {
@@ -163,7 +163,7 @@ func playPowerCut(p *plot) error {
 		if i > 10 {
 			continue
 		}
-		// The writes of the first start reach the disks. Nothing syncs the later ones.
+		// The writes of the first start are on disk. No later write is synced.
 		for _, d := range p.disks.Disks {
 			if err := exec.Command("sync", "-f", d.Path).Run(); err != nil {
 				return err
@@ -224,8 +224,8 @@ func playUncommitted(p *plot) error {
 	return p.restart()
 }
 
-// compact sends so much elsewhere that every node makes a snapshot of what is now,
-// and no longer has the log before it; then all of them are killed and restarted.
+// compact makes every node take a snapshot and discard the log before it, by sends to another
+// queue. Then it kills and restarts all of them.
 func (p *plot) compact() error {
 	status, err := p.first().Status(p.ctx)
 	if err != nil {
@@ -285,16 +285,16 @@ func playSnapshotSequence(p *plot) error {
 	for _, m := range messages {
 		p.c.remove(p.ctx, p.first(), "q.fifo", m.Handle, m.ID)
 	}
-	pause(p.ctx, 5*time.Second) // the window of their ids
+	pause(p.ctx, 5*time.Second) // until the window of the ids is over
 	p.c.receive(p.ctx, p.first(), "q.fifo", wanted{most: 1})
-	if err := p.put(p.first(), "q.fifo", "g", ""); err != nil { // what is dead is forgotten here
+	if err := p.put(p.first(), "q.fifo", "g", ""); err != nil { // expired ids are forgotten here
 		return err
 	}
 	if messages, err = p.take(p.first(), "q.fifo", wanted{most: 1}); err != nil {
 		return err
 	}
 	p.c.remove(p.ctx, p.first(), "q.fifo", messages[0].Handle, messages[0].ID)
-	pause(p.ctx, 12*time.Second) // the next round moment of forgetting
+	pause(p.ctx, 12*time.Second) // until the next scheduled time of forgetting
 	if err := p.compact(); err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func playLocalClock(p *plot) error {
 	return p.put(leader, "long.fifo", "g", "key")
 }
 
-// moveClock moves a node's clock until its end.
+// moveClock sets a node's clock wrong until the node ends.
 func (p *plot) moveClock(n *harness.Node, by time.Duration) error {
 	p.hand.touch(history.TouchClock, n)
 	p.hand.did[len(p.hand.did)-1].Count = by.Milliseconds()
@@ -400,7 +400,7 @@ func playStaleReceive(p *plot) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range others { // they learn late what was done
+	for _, n := range others { // they learn late of commits
 		if err := p.admin(p.ctx, n, "PUT", "/v1/failpoints/apply-before", "sleep(300ms)"); err != nil {
 			return err
 		}
@@ -463,9 +463,8 @@ func playStaleDelete(p *plot) error {
 	return nil
 }
 
-// spread has all nodes apply what was done so far, while this one leads: the others
-// learn with the next entry that the one before was committed. The observer compares
-// their states meanwhile.
+// spread makes all nodes apply the entries so far, while this node leads: followers learn of a
+// commit with the next entry. Meanwhile the observer compares their states.
 func (p *plot) spread(leader *harness.Node) error {
 	if err := p.put(leader, "long.fifo", "g", ""); err != nil {
 		return err
@@ -474,7 +473,7 @@ func (p *plot) spread(leader *harness.Node) error {
 	return nil
 }
 
-// playDelete deletes, and lets a node lead that may not have done it.
+// playDelete deletes a message, and makes a node the leader that may not have applied this.
 func playDelete(p *plot) error {
 	leader, others, err := p.roles()
 	if err != nil {
@@ -568,7 +567,7 @@ func playClockBack(p *plot) error {
 	return p.put(n, "q.fifo", "g", "")
 }
 
-// playDiskError lets the disks of all nodes fail. Each node that met an error must end.
+// playDiskError makes the disks of all nodes fail. Each node that gets an error must end.
 func playDiskError(p *plot) error {
 	leader, _, err := p.roles()
 	if err != nil {
@@ -590,7 +589,8 @@ func playDiskError(p *plot) error {
 		}
 	}
 	for _, n := range p.cluster.Nodes {
-		// One that met no error goes on, and is ended here. An error means that it does.
+		// A node that got no error continues, and is killed here. An error means that it still
+		// runs.
 		_, _ = n.WaitExit(5 * time.Second)
 		if err := n.Kill(); err != nil {
 			return err
@@ -609,7 +609,7 @@ func playDiskHang(p *plot) error {
 		return err
 	}
 	p.demand(others[0])
-	// It ends when its deadline is over, or never; which of them others judge.
+	// It ends after its deadline, or never. The checkers judge this.
 	if _, err := leader.WaitExit(10 * time.Second); err == nil {
 		return p.restart()
 	}
@@ -639,8 +639,8 @@ func playEmptyDisk(p *plot) error {
 	if err := errors.Join(away.Start(), voter.Start()); err != nil {
 		return err
 	}
-	// Nobody must lead, and then there is nothing to wait for: the harm, if there is
-	// any, shows itself when the one that has everything is back.
+	// Nobody must lead, so there is no event to wait for. If the bug did harm, this shows when the
+	// node with all entries is back.
 	_, _ = p.cluster.Part(away, voter).WaitLeader(p.ctx, 10*time.Second)
 	if err := leader.Start(); err != nil {
 		return err
@@ -652,8 +652,8 @@ func playEmptyDisk(p *plot) error {
 	return voter.Kill()
 }
 
-// playUnwritten ends the leader, and the only follower that has what is on no other disk,
-// and goes on without that follower.
+// playUnwritten kills the leader and the only follower with entries that are on no other disk, and
+// continues without this follower.
 func playUnwritten(p *plot) error {
 	leader, others, err := p.roles()
 	if err != nil {
@@ -678,8 +678,8 @@ func playUnwritten(p *plot) error {
 	return p.cluster.Part(leader, away).WaitReady(p.ctx, time.Minute)
 }
 
-// playUnanswered sends to a leader whose only follower hangs, and goes on without the
-// leader. Whether what it sends is confirmed is for the checkers.
+// playUnanswered sends to a leader whose only follower hangs, and continues without the leader. The
+// checkers judge whether the sends were acknowledged.
 func playUnanswered(p *plot) error {
 	leader, others, err := p.roles()
 	if err != nil {
@@ -736,7 +736,7 @@ func playBitFlip(p *plot) error {
 	if n.WaitReady(p.ctx, time.Minute) == nil {
 		return nil
 	}
-	// It refuses, as it must, and gets its sound files back.
+	// It must refuse to start, and then gets its undamaged files back.
 	if _, err := n.WaitExit(10 * time.Second); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func playLostLock(p *plot) error {
 	return nil
 }
 
-// playKeptState keeps a state, and reads it under the next lock.
+// playKeptState sets a state, and reads it under the next lock.
 func playKeptState(p *plot) error {
 	for range 2 {
 		h := p.c.accept(p.ctx, "q.fifo", "s")
@@ -75,10 +75,10 @@ func playKeptState(p *plot) error {
 	return nil
 }
 
-// due is a log time from now.
+// due returns a log time after now.
 func (p *plot) due(in time.Duration) int64 { return time.UnixMilli(p.c.logTime).Add(in).UnixMilli() }
 
-// playSchedule schedules a message and looks for it until it comes.
+// playSchedule schedules a message and receives until it arrives.
 func playSchedule(p *plot) error {
 	if err := p.put(p.first(), "long.fifo", "other", ""); err != nil {
 		return err
@@ -97,7 +97,7 @@ func playSchedule(p *plot) error {
 	return nil
 }
 
-// playLateCancel cancels a message that is in the queue already.
+// playLateCancel cancels a message that is already in the queue.
 func playLateCancel(p *plot) error {
 	if err := p.put(p.first(), "long.fifo", "other", ""); err != nil {
 		return err
@@ -114,7 +114,7 @@ func playLateCancel(p *plot) error {
 	return nil
 }
 
-// playScheduleTwin sends with the id of a message that waits.
+// playScheduleTwin sends with the id of a message that is still scheduled.
 func playScheduleTwin(p *plot) error {
 	if err := p.put(p.first(), "long.fifo", "other", ""); err != nil {
 		return err

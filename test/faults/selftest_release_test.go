@@ -17,13 +17,13 @@ import (
 // failpointCalls finds the places of failpoints in the edited files of a fault build.
 var failpointCalls = regexp.MustCompile(`failpoint\.(?:Hit|Must|After)\((?:.*, )?"([a-z-]+)"\)`)
 
-// placesInEdits are the names of all failpoints that a fault build hits.
+// placesInEdits returns the names of all failpoints in a fault build.
 func placesInEdits(t *testing.T) []string {
 	t.Helper()
 	return namesInEdits(t, failpointCalls)
 }
 
-// namesInEdits are the first groups of all matches in the edited files.
+// namesInEdits returns the first groups of all matches in the edited files.
 func namesInEdits(t *testing.T, form *regexp.Regexp) []string {
 	t.Helper()
 	files, err := plants.Apply(filepath.Join("..", ".."))
@@ -40,8 +40,8 @@ func namesInEdits(t *testing.T, form *regexp.Regexp) []string {
 	return slices.Compact(names)
 }
 
-// TestReleaseHasNoHooks looks into a release binary for what only a fault build
-// may have. Names of one word are left out: other text may have them.
+// TestReleaseHasNoHooks looks in a release binary for names that only a fault build may contain. It
+// ignores single words, which other texts may contain.
 func TestReleaseHasNoHooks(t *testing.T) {
 	path, err := harness.Build(t.Context(), t.TempDir())
 	if err != nil {
@@ -70,7 +70,7 @@ func TestReleaseHasNoHooks(t *testing.T) {
 	}
 }
 
-// TestEveryBugIsPlanted wants an edit for each number of the table of planted bugs.
+// TestEveryBugIsPlanted checks that there is an edit for each number in the table of planted bugs.
 func TestEveryBugIsPlanted(t *testing.T) {
 	planted := map[string]bool{}
 	for _, number := range namesInEdits(t, regexp.MustCompile(`plant\.(?:Is|Follower)\((\d+)\)`)) {

@@ -27,20 +27,20 @@ var (
 	onlyBug     = flag.Int("bug", -1, "only this one and its control; 0: all controls, without a bug")
 )
 
-// plantedBug is a bug that is put into the running server on purpose, and the
-// shortest run that must find it (faults.md 11).
+// plantedBug is a bug that is deliberately put into the server, with the shortest run that must
+// detect it (faults.md 11).
 type plantedBug struct {
 	number int
 	text   string
-	how    string // it is planted
-	// must are the violations that must be found, each an invariant and the checker
-	// that is there for it. What others find proves nothing about that one.
+	how    string // where it is planted
+	// must lists the violations that must be found, each with its invariant and the checker for it.
+	// Findings of other checkers do not count.
 	must   []string
 	nodes  int // 0: three
 	disks  bool
 	args   []string // of the nodes
 	script func(*plot) error
-	// unit makes the history without a server, where no server can show the bug.
+	// unit makes the history without a server, for bugs that no server can show.
 	unit func(t *testing.T, plant bool) []history.Event
 }
 
@@ -48,8 +48,8 @@ type plantedBug struct {
 type finding struct {
 	bug     plantedBug
 	planted bool
-	fired   []string // invariants and their checkers, in the order of their first violation
-	first   string   // violation of one that must be found, or any
+	fired   []string // invariants with their checkers, in order of their first violation
+	first   string   // a violation among those that must be found, or else any violation
 	took    time.Duration
 	err     error
 }
@@ -62,8 +62,8 @@ const (
 	verdictBroken = "DID NOT RUN"
 )
 
-// verdict is found only if the script went to its end and every checker that is
-// named fired, and quiet only if it went to its end and none did.
+// verdict is "found" if the script finished and every named checker fired, and "quiet" if it
+// finished and none did.
 func (f finding) verdict() string {
 	switch {
 	case !f.planted && len(f.fired) > 0:
@@ -78,21 +78,21 @@ func (f finding) verdict() string {
 	return verdictFound
 }
 
-// missing are those that must fire and did not.
+// missing returns the named checkers that did not fire.
 func (f finding) missing() []string {
 	return slices.DeleteFunc(slices.Clone(f.bug.must), func(must string) bool { return slices.Contains(f.fired, must) })
 }
 
 func (f finding) good() bool { return f.verdict() == verdictFound || f.verdict() == verdictQuiet }
 
-// selftestLimit is the smoke budget of one bug.
+// selftestLimit bounds the time for one bug.
 const selftestLimit = 170 * time.Second
 
-// TestSelftest plants every bug of the table and wants it found, and wants silence
-// from the same script without it. It runs if it is given a fault build.
+// TestSelftest plants every bug of the table, which must be found. The same script without the bug
+// must find nothing. It needs a fault build.
 func TestSelftest(t *testing.T) {
 	if *faultBinary == "" {
-		return // make faults-selftest
+		return // only make faults-selftest
 	}
 	binary, err := filepath.Abs(*faultBinary)
 	if err != nil {
@@ -124,8 +124,7 @@ func TestSelftest(t *testing.T) {
 	}
 }
 
-// hunt makes the run of one bug, or that of its control, and says what the checkers
-// found.
+// hunt makes the run of one bug, or its control run, and returns the findings of the checkers.
 func (b plantedBug) hunt(t *testing.T, binary, dir string, planted bool) finding {
 	began := time.Now()
 	f := finding{bug: b, planted: planted}
@@ -149,21 +148,21 @@ func (b plantedBug) hunt(t *testing.T, binary, dir string, planted bool) finding
 	return f
 }
 
-// plot plays one planted bug on a testbed, with a client.
+// plot runs the script of one planted bug on a testbed, with a client.
 type plot struct {
 	*testbed
 	ctx context.Context
 	c   *client
 	run Run
-	// undrained queues are left as they are: nothing is said about their loss.
+	// undrained queues are not drained, so their losses are not judged.
 	undrained map[string]bool
 	queues    []string
-	gone      *harness.Node // stays down to the end
-	hand      *injection    // that does what the script breaks
+	gone      *harness.Node // not restarted until the end
+	hand      *injection    // breaks what the script breaks
 }
 
-// run plants the bug in all nodes of a fresh cluster, or not, plays the script,
-// empties the queues and judges.
+// run starts a cluster with or without the bug, runs the script, drains the queues, and judges the
+// history.
 func (b plantedBug) run(t *testing.T, binary, dir string, planted bool) (violations []check.Violation, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), selftestLimit)
 	defer cancel()
@@ -214,7 +213,7 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string, planted boo
 			Windows: map[string]int64{"long.fifo": 300e6},
 		},
 	}
-	topics := client{} // of the first part of a run
+	topics := client{} // names queues and topics as in the first part of a run
 	s.rules.Subscriptions = topics.subscriptions()
 	for _, x := range s.rules.Subscriptions {
 		s.rules.Windows[x.Queue] = 300e6
@@ -254,7 +253,7 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string, planted boo
 	return p, nil
 }
 
-// empty starts what does not run and drains the queues.
+// empty starts the nodes that are down and drains the queues.
 func (p *plot) empty() {
 	var nodes []*harness.Node
 	for _, n := range p.cluster.Nodes {
@@ -262,10 +261,10 @@ func (p *plot) empty() {
 			continue
 		}
 		if nodes = append(nodes, n); !n.Running() {
-			_ = n.Start() // a node that stays down is found below
+			_ = n.Start() // if a node stays down, this is detected below
 		}
 	}
-	// A queue that cannot be drained says nothing: then others must have fired.
+	// If a queue cannot be drained, its losses are not judged, and other checkers must fire.
 	ctx, cancel := context.WithTimeout(p.ctx, 40*time.Second)
 	defer cancel()
 	var draining sync.WaitGroup
@@ -283,7 +282,7 @@ func (p *plot) empty() {
 	draining.Wait()
 }
 
-// writeFindings writes the table, for people and for the repository.
+// writeFindings writes the table of results as text and for the repository.
 func writeFindings(dir string, found []finding) error {
 	var md, page strings.Builder
 	md.WriteString("| # | bug | planted | how | must fire | fired | seconds | verdict |\n|---|---|---|---|---|---|---|---|\n")
@@ -315,7 +314,7 @@ func writeFindings(dir string, found []finding) error {
 	)
 }
 
-// last notes the ends that came after the last look.
+// last records the ends of processes since the observer's last look.
 func (o *observer) last() {
 	for _, n := range o.cluster.Nodes {
 		if known := o.nodes[n.Name]; known != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// playDamagedSnapshot gives a state machine a snapshot with a wrong bit, and looks at
-// its state before and after: what is damaged is not used, and changes nothing.
+// playDamagedSnapshot restores a snapshot with a flipped bit, and compares the state before and
+// after: a damaged snapshot must not change it.
 func playDamagedSnapshot(t *testing.T, planted bool) []history.Event {
 	if planted {
 		plant.Set(24, func() int64 { return 0 })
@@ -47,14 +47,14 @@ func playDamagedSnapshot(t *testing.T, planted bool) []history.Event {
 	}
 	events := []history.Event{{Kind: history.KindRun, Detail: history.Detail{Rules: &history.Rules{Quick: true}}}, look()}
 	func() {
-		defer func() { _ = recover() }()                      // a server ends here
-		_ = f.Restore(io.NopCloser(bytes.NewReader(damaged))) // what it says is not what it does
+		defer func() { _ = recover() }()                      // a server would end here
+		_ = f.Restore(io.NopCloser(bytes.NewReader(damaged))) // the result does not matter, only the state
 	}()
 	return append(events, look())
 }
 
-// TestPlaces compares the list of failpoints with where they are hit; two are hit
-// by a name that is chosen at the place.
+// TestPlaces compares the list of failpoints with the places that hit them. Two places choose the
+// name at run time.
 func TestPlaces(t *testing.T) {
 	want := append(placesInEdits(t), "append-entries-answer", "install-snapshot-answer")
 	slices.Sort(want)

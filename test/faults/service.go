@@ -10,20 +10,19 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// recovery is the limit of I14: from healing to service through every node.
+// recovery is the limit of I14 for the time from repair until every node serves.
 const recovery = 15 * time.Second
 
-// readTime is the minimum of the extra time that nodes get for each parked GiB. With one GiB, a
-// start of all nodes takes at most 30 s (I15). On a slower machine, the time measured after
-// parking counts (parked.go).
+// readTime is the least extra time that nodes get for each parked GiB. With one GiB all nodes start
+// within 30 s (I15). On a slower machine the time measured after parking counts (parked.go).
 const readTime = 15 * time.Second
 
-// recovery is the limit of this run: a node that was down reads what is parked, and one
-// that comes with an empty disk is sent it.
+// recovery returns the limit of this run. After their start, nodes read the parked messages, or
+// receive them if their disk is empty.
 func (s *testbed) recovery() time.Duration { return recovery + s.reading }
 
-// sendingRate is at which bytes per second a node with an empty disk is sent what is parked,
-// at the least: all nodes and clients share a few processors.
+// sendingRate is the least rate in bytes per second at which a node with an empty disk gets the
+// parked messages, as all nodes and clients share a few processors.
 const sendingRate = 4 << 20
 
 // joining is the limit for a node with an empty disk.
@@ -34,8 +33,8 @@ func (s *testbed) joining() time.Duration {
 	return 2*s.recovery() + time.Duration(float64(s.backlog.bytes)/sendingRate*float64(time.Second))
 }
 
-// demand is I14 for all of the nodes at once, and I15: a node that does not stay up
-// after its start gives no service. Nothing that the load does ends it.
+// demand checks I14 for all of the nodes at once, and I15, since a node that does not stay up does
+// not serve. It does not end with the load.
 func (s *testbed) demand(nodes ...*harness.Node) {
 	start := s.recorder.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), s.recovery())
@@ -51,14 +50,14 @@ func (s *testbed) demand(nodes ...*harness.Node) {
 	asking.Wait()
 }
 
-// newProbe is a client that asks one node for service; a probe is used by one goroutine.
+// newProbe returns a client that checks whether one node serves. It is used by one goroutine.
 func (s *testbed) newProbe(node *harness.Node) *client {
 	s.mu.Lock()
 	s.probes++
 	number := s.probes
 	s.mu.Unlock()
 	c := s.newClient(900, s.probe.workload)
-	// Bodies and attempt ids of probes must not meet: they have a number of their own.
+	// Its own number keeps the bodies and attempt ids of probes unique.
 	c.number = 1_000_000*(s.part+1) + number
 	c.nodes = []*harness.Node{node}
 	return c
@@ -84,14 +83,14 @@ func (s *testbed) demandOf(ctx context.Context, p *client, node *harness.Node, s
 	return e
 }
 
-// slowDisk starts a node again that left because the machine's disk was too slow
-// for it, as whoever looks after it would. It says whether that was so.
+// slowDisk restarts a node that ended because the machine's disk was too slow, as a supervisor
+// would. It reports whether that was the case.
 func (s *testbed) slowDisk(node *harness.Node) bool {
 	code, err := node.WaitExit(time.Second)
 	return err == nil && code == exitHang && node.Start() == nil
 }
 
-// serves says whether a send, a receive and a delete through the node work.
+// serves reports whether a send, a receive and a delete through the node work.
 func (c *client) serves(ctx context.Context, node *harness.Node, body string) bool {
 	if !c.send(ctx, node, c.queue(), node.Name, keyOf(body), body) {
 		return false
@@ -108,8 +107,8 @@ func (c *client) serves(ctx context.Context, node *harness.Node, body string) bo
 	return true
 }
 
-// steady is the second half of I14: once there is service, it stays until ctx ends,
-// with nothing new broken, and leadership moves once at most.
+// steady checks the second half of I14: until ctx ends the nodes serve without interruption, and
+// leadership moves at most once.
 func (s *testbed) steady(ctx context.Context, nodes []*harness.Node) {
 	e := history.Event{Kind: history.KindSteady, Call: s.recorder.Now()}
 	for pause(ctx, time.Second) {
@@ -122,12 +121,12 @@ func (s *testbed) steady(ctx context.Context, nodes []*harness.Node) {
 // minorityTimeout bounds a call to a node that is cut off. The node must refuse much earlier.
 const minorityTimeout = 15 * time.Second
 
-// minorityClients is the number of concurrent clients of each such node. Most calls take the
-// whole request-timeout of the node.
+// minorityClients is the number of concurrent clients of each isolated node. Most of their calls
+// take the whole request-timeout.
 const minorityClients = 3
 
-// askMinority calls nodes that reach their clients and no other node, until ctx ends. All calls
-// are answered before the network is repaired.
+// askMinority calls nodes that clients reach but other nodes do not, until ctx ends. All calls must
+// be answered before the network is repaired.
 func (s *injection) askMinority(ctx context.Context) {
 	if s.probe == nil {
 		return
@@ -143,7 +142,7 @@ func (s *injection) askMinority(ctx context.Context) {
 			queue := c.queue()
 			c.workload = history.Minority
 			for i := 0; pause(ctx, 500*time.Millisecond); i++ {
-				// minorityTimeout ends a call, not the end of the fault.
+				// The end of the fault must not end a call.
 				if i%2 == 0 {
 					body := c.body()
 					c.send(context.WithoutCancel(ctx), node, queue, history.Minority, keyOf(body), body)
@@ -156,7 +155,7 @@ func (s *injection) askMinority(ctx context.Context) {
 	asking.Wait()
 }
 
-// ranOnce notes that a fault was done and mended.
+// ranOnce records that a fault was injected and repaired.
 func (s *testbed) ranOnce(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

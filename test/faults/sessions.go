@@ -19,8 +19,8 @@ func (h *held) ref() *seriatimpb.SessionRef {
 	return &seriatimpb.SessionRef{SessionId: h.session, Token: h.token}
 }
 
-// event is the line of a call under the lock. Receives and settlements are about a queue,
-// the others about the session.
+// event returns the event of a call under the lock. Receives and settlements are recorded for the
+// queue, other calls for the session.
 func (h *held) event(action string) history.Event {
 	e := history.Event{Action: action, Queue: h.queue, Group: h.session}
 	if e.Session = h.token; action == history.Receive || action == history.Delete || action == history.Abandon {
@@ -29,8 +29,8 @@ func (h *held) event(action string) history.Event {
 	return e
 }
 
-// accept tries once to lock a session, the next one if none is named. It is nil if that
-// was not answered as done.
+// accept tries once to lock a session, or the next one if none is named. It returns nil unless the
+// call succeeded.
 func (c *client) accept(ctx context.Context, queue, session string) *held {
 	e := history.Event{Action: history.AcceptSession, Queue: queue, Group: session}
 	e.Next = session == ""
@@ -48,7 +48,7 @@ func (c *client) accept(ctx context.Context, queue, session string) *held {
 	return &held{queue: queue, session: e.Group, token: e.Session}
 }
 
-// renew and the following try once, and say whether that was answered as done.
+// renew and the following methods try once, and report whether the call succeeded.
 func (c *client) renew(ctx context.Context, h *held) bool {
 	e := h.event(history.RenewSession)
 	out, sent := ask(ctx, c, &e, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.RenewSession,
@@ -64,7 +64,7 @@ func (c *client) giveUp(ctx context.Context, h *held) bool {
 	return c.note(sent, e)
 }
 
-// setState sets a state that no other client sets.
+// setState sets a state that is unique in the run.
 func (c *client) setState(ctx context.Context, h *held) bool {
 	e := h.event(history.SetState)
 	c.counter++
@@ -94,7 +94,7 @@ func (c *client) receiveIn(ctx context.Context, h *held, most int) (messages []h
 	return e.Messages, !sent || e.Result != history.Unknown
 }
 
-// complete deletes a message under the lock of its session, or abandons it.
+// complete deletes or abandons a message under the lock of its session.
 func (c *client) complete(ctx context.Context, h *held, action string, m history.Message) {
 	e := h.event(action)
 	e.Handle, e.Message = m.Handle, m.ID
@@ -113,9 +113,9 @@ func (c *client) complete(ctx context.Context, h *held, action string, m history
 	c.note(sent, e)
 }
 
-// sessions fills a few sessions and locks one of them, by its id or as the next one.
-// Holders work, keep states, give messages back and release what they have; some renew,
-// and some go on when their lock is over.
+// sessions sends to a few sessions and locks one of them, by its id or as the next one. Holders
+// receive, set states, abandon messages, and release sessions. Some renew their lock, and some
+// continue after it has ended.
 func (c *client) sessions(ctx context.Context) {
 	for range 2 {
 		body := c.body()
@@ -134,7 +134,7 @@ func (c *client) sessions(ctx context.Context) {
 	for range 1 + c.random.IntN(4) {
 		messages, known := c.receiveIn(ctx, h, 1+c.random.IntN(3))
 		if !known {
-			break // what it took comes back with the lock
+			break // the messages return with the end of the lock
 		}
 		left = append(left, messages...)
 		if len(left) > 0 && c.random.IntN(4) == 0 {
@@ -146,7 +146,7 @@ func (c *client) sessions(ctx context.Context) {
 			left = left[1:]
 		}
 		kept := c.setState(ctx, h)
-		// One that is refused wants to know whether it holds the session still.
+		// A refused holder reads the state to find out whether it still has the session.
 		if !c.readState(ctx, h) || !kept || c.random.IntN(5) == 0 {
 			c.renew(ctx, h)
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// generationCalls is the number of calls on one queue of the workload single: new
-// queues begin empty.
+// generationCalls is the number of calls to one queue of the workload single, after which a new
+// queue is used.
 const generationCalls = 300
 
-// generations are the queues of the workload single, one after the other. Safe for
+// generations contains the queues of the workload single, of which one is current. Safe for
 // concurrent use.
 type generations struct {
 	mu   sync.Mutex
@@ -29,8 +29,8 @@ type generation struct {
 	calls int
 }
 
-// turn gives a call to the present generation. first says that the caller has to
-// make its queue.
+// turn assigns a call to the current generation. first reports that the caller must create its
+// queue.
 func (g *generations) turn(suffix string) (x *generation, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -46,19 +46,19 @@ func (g *generations) turn(suffix string) (x *generation, first bool) {
 // hand is the state of a client of the workload single in the current generation.
 type hand struct {
 	generation *generation
-	messages   []history.Message // received, the last ones
+	messages   []history.Message // the last received messages
 	attempt    string            // of a receive without an answer
 }
 
-// handMax keeps handles long enough to be stale, and not for ever.
+// handMax keeps handles until they are stale, but not forever.
 const handMax = 6
 
-// single mixes all actions on one queue with one group. Visibility timeouts are
-// certain to end within the generation, or certain not to.
+// single mixes all actions on one queue with one group. Each visibility timeout certainly ends
+// within the generation, or certainly does not.
 func (c *client) single(ctx context.Context) {
 	x, first := c.singles.turn(c.suffix)
 	if first {
-		// If no node does it, the run ends.
+		// If no node creates it, the run ends.
 		_ = c.create(ctx, x.queue, attributesOf(c.rules, x.queue))
 		close(x.ready)
 	}
@@ -75,7 +75,7 @@ func (c *client) single(ctx context.Context) {
 	}
 }
 
-// play makes one call, and says whether it was answered.
+// play makes one call, and reports whether it was answered.
 func (c *client) play(ctx context.Context, x *generation) bool {
 	h := &c.hand
 	switch n := c.random.IntN(100); {
@@ -109,7 +109,7 @@ func (c *client) play(ctx context.Context, x *generation) bool {
 		history.Event{Action: history.Purge, Queue: x.queue})
 }
 
-// take receives, and keeps what came and what has to be repeated.
+// take receives, and remembers the messages and whether the receive must be repeated.
 func (c *client) take(ctx context.Context, x *generation, attempt string) bool {
 	timeout := []int64{1e6, 1e6, 1e6, 2e6, 2e6, 3600e6}[c.random.IntN(6)]
 	messages, result := c.receive(ctx, c.any(), x.queue, wanted{most: 1 + c.random.IntN(3), attempt: attempt, timeout: &timeout})

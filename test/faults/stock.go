@@ -15,13 +15,13 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// stock is a client with an SDK as it is sold: an operation is one call of the
-// SDK, which repeats it by itself. Used by one goroutine.
+// stock is a client that uses an unmodified SDK. An operation is one call of the SDK, which repeats
+// it by itself. Used by one goroutine.
 type stock struct {
 	*client
 	sqs *sqs.Client
 
-	id    int64 // of the operation under way, and how often the SDK tried it
+	id    int64 // the current operation, and how often the SDK has tried it
 	tries int
 }
 
@@ -36,7 +36,7 @@ func (c *client) newStock() *stock {
 	return k
 }
 
-// numbered gives every try of the SDK the operation's number and its own.
+// numbered adds the operation's number and the number of the try to each request of the SDK.
 type numbered struct {
 	*stock
 	next http.RoundTripper
@@ -50,7 +50,7 @@ func (n numbered) RoundTrip(r *http.Request) (*http.Response, error) {
 	return n.next.RoundTrip(r)
 }
 
-// begin is before a call, end after it.
+// begin records the beginning of a call, and end its result.
 func (k *stock) begin(e *history.Event) {
 	k.id, k.tries = k.recorder.Next(), 0
 	e.Kind, e.Client, e.Workload, e.ID, e.Call, e.Stock = history.KindOp, k.number, k.workload, k.id, k.recorder.Now(), true
@@ -60,7 +60,7 @@ func (k *stock) begin(e *history.Event) {
 func (k *stock) end(e *history.Event, err error) {
 	e.Return, e.Result, e.Tries = k.recorder.Now(), history.OK, k.tries
 	if err != nil {
-		// The SDK may have lost an answer before it got its last one.
+		// An earlier try of the SDK may have taken effect, although its answer was lost.
 		e.Result, e.Error = history.Unknown, err.Error()
 		var api smithy.APIError
 		if errors.As(err, &api) && api.ErrorFault() == smithy.FaultClient && k.tries == 1 {
@@ -70,7 +70,7 @@ func (k *stock) end(e *history.Event, err error) {
 	k.recorder.Add(*e)
 }
 
-// stockStep sends, receives with an attempt id and deletes by the SDK.
+// stockStep uses the SDK to send, to receive with an attempt id, and to delete.
 func (c *client) stockStep(ctx context.Context) {
 	if c.stock == nil {
 		c.stock = c.newStock()

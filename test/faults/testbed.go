@@ -24,21 +24,21 @@ import (
 type testbed struct {
 	place      harness.Options // of the nodes
 	cluster    *harness.Cluster
-	disks      *disk.Lab    // nil: this machine cannot
-	network    *network.Lab // nil: this machine cannot
+	disks      *disk.Lab    // nil: not possible on this machine
+	network    *network.Lab // nil: not possible on this machine
 	recorder   *history.Recorder
 	logChecker *logcheck.Checker // nil: the nodes write no taps
-	probe      *client           // makes the queues and looks at their counters; used by one goroutine
+	probe      *client           // creates the queues and reads their counters; used by one goroutine
 	seed       uint64
 	pace       time.Duration // longest think time of a client
-	reading    time.Duration // extra time for a node to return, for the parked messages
+	reading    time.Duration // extra time for a node's start, to read the parked messages
 	backlog    *parked       // nil: nothing is parked
-	part       int           // of a long run, each with queues and clients of its own
-	hooks      bool          // the nodes are a fault build
-	bodies     error         // why bodies cannot be damaged, nil if they can
+	part       int           // the part of a long run; each has its own queues and clients
+	hooks      bool          // the nodes run a fault build
+	bodies     error         // why bodies cannot be damaged; nil: they can
 	access     *access       // of clients, nil: in clear text and unsigned
 	rules      history.Rules
-	singles    *generations // of this part
+	singles    *generations // of the workload single in this part
 
 	progress
 }
@@ -47,17 +47,17 @@ type testbed struct {
 type progress struct {
 	mu      sync.Mutex
 	claimed []*harness.Node // whose process or disk a fault uses
-	deposed string          // the node that lost leadership last
+	deposed string          // the node that led before the current leader
 	leads   string
 	spares  int               // nodes that were added
-	probes  int               // clients that asked for service
+	probes  int               // the number of probes so far
 	ran     []string          // faults that were injected and repaired
 	agreed  int               // number of times that all replicas were equal
 	skewed  int64             // until when a clock was wrong
-	read    map[string]int    // bytes of the nodes' logs that were counted
-	lost    *harness.Node     // whose disk was emptied and that was not replaced yet, nil: none
-	armed   map[string]string // failpoints by node, with which it starts next
-	damaged []damage          // bodies in segment files that were not seen healed yet
+	read    map[string]int    // bytes of the nodes' logs that were already counted
+	lost    *harness.Node     // its disk was emptied, and it is not replaced yet; nil: none
+	armed   map[string]string // failpoints by node, armed at its next start
+	damaged []damage          // damaged bodies that are not healed yet
 }
 
 // setFailpoints sets the failpoints with which a node starts from now on.
@@ -108,7 +108,7 @@ func (s *testbed) isClaimed(n *harness.Node) bool {
 	return slices.Contains(s.claimed, n)
 }
 
-// leading records the leader.
+// leading records which node leads.
 func (s *testbed) leading(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *testbed) admin(ctx context.Context, n *harness.Node, method, path, body
 		return fmt.Errorf("%s %s of %s: %w", method, path, n.Name, err)
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10)) // only for the error
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10)) // only for the text of the error
 	if response.StatusCode >= 300 {
 		return fmt.Errorf("%s %s of %s: HTTP %d %s", method, path, n.Name, response.StatusCode, text)
 	}
@@ -172,7 +172,7 @@ func (s *testbed) startMissing() error {
 	return nil
 }
 
-// empty deletes the contents of a folder, but not the folder, which may be a mount. The deletion
+// empty deletes everything in a folder except the folder, which may be a mount point. The deletion
 // survives a power cut.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)

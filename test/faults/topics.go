@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// fanOut is the workload with a topic, which bears its name.
+// fanOut is the workload with a topic, and the topic's name.
 const fanOut = "fan-out"
 
 // fanOutQueues are the queues that its topic delivers to.
@@ -28,7 +28,7 @@ var fanOutQueues = [...]history.Subscription{
 // shades are the values of history.ShadeAttribute.
 var shades = [...]string{"red", "green", "blue"}
 
-// subscriptions are those of this part of the run.
+// subscriptions returns the subscriptions of this part of the run.
 func (c *client) subscriptions() []history.Subscription {
 	all := fanOutQueues
 	for i := range all {
@@ -40,7 +40,7 @@ func (c *client) subscriptions() []history.Subscription {
 // topicAnswer has the fields of all answers of SNS that are looked at.
 type topicAnswer struct {
 	Error struct{ Code, Message string }
-	// Each action has an element of its own around these.
+	// The answer of each action has its own element around these.
 	MessageID       string `xml:"PublishResult>MessageId"`
 	SequenceNumber  string `xml:"PublishResult>SequenceNumber"`
 	SubscriptionArn string `xml:"SubscribeResult>SubscriptionArn"`
@@ -54,7 +54,7 @@ func (c *client) topicCall(ctx context.Context, node *harness.Node, form url.Val
 	if status == 0 {
 		return out, sent
 	}
-	// A body that is no XML has no code, which is unknown below.
+	// A body that is not XML leaves the code empty, so the result is unknown.
 	_ = xml.Unmarshal(text, &out)
 	e.Result, e.Error = classify(status, answer{Type: out.Error.Code, Text: out.Error.Message})
 	return out, true
@@ -72,8 +72,8 @@ func entries(form url.Values, pairs map[string]string) {
 	}
 }
 
-// createTopic makes a topic with its subscriptions, however long that takes. Both may
-// be done again.
+// createTopic creates a topic with its subscriptions, and retries until it succeeds. Both calls can
+// be repeated.
 func (c *client) createTopic(ctx context.Context, topic string, subscriptions []history.Subscription) error {
 	form := url.Values{"Action": {"CreateTopic"}, "Name": {topic}}
 	entries(form, map[string]string{
@@ -121,8 +121,8 @@ func (c *client) insist(ctx context.Context, form url.Values, e history.Event) e
 	}
 }
 
-// publish tries to publish once, and says whether it was answered as done. Group and
-// shade follow from the key, so that every try with it is for the same queues.
+// publish tries once to publish, and reports whether the call succeeded. Group and shade depend
+// only on the key, so that each try of a key is for the same queues.
 func (c *client) publish(ctx context.Context, node *harness.Node, topic, key, body string) bool {
 	sum := crc32.ChecksumIEEE([]byte(key))
 	attributes := append(attributesFor(body), history.Attribute{Name: history.ShadeAttribute, Type: "String", Value: shades[sum%3]})
@@ -151,9 +151,9 @@ func (c *client) publish(ctx context.Context, node *harness.Node, topic, key, bo
 	return e.Result == history.OK && e.Error == ""
 }
 
-// fanOut publishes what is unique and, from all clients at the same time, what is not,
-// until it is answered, and works the queues of its topic off. Each try of a key that is
-// not unique has a body of its own.
+// fanOut publishes with a unique key, or with one that other clients use, too, until the publish is
+// answered. Then it receives from one of the topic's queues. Each try of a shared key has its own
+// body.
 func (c *client) fanOut(ctx context.Context) {
 	body := c.body()
 	key := keyOf(body)

@@ -39,11 +39,11 @@ func usageOf(n *harness.Node) (history.Usage, error) {
 	return u, nil
 }
 
-// noteUsage writes down what a node's process uses.
+// noteUsage records the resource usage of a node's process.
 func (s *testbed) noteUsage(n *harness.Node, when string, goroutines int) {
 	u, err := usageOf(n)
 	if err != nil {
-		return // it ended meanwhile; other looks say what there is to say
+		return // it has ended meanwhile
 	}
 	u.Goroutines = goroutines
 	now := s.recorder.Now()
@@ -51,14 +51,14 @@ func (s *testbed) noteUsage(n *harness.Node, when string, goroutines int) {
 		Detail: history.Detail{Usage: &u}})
 }
 
-// noteUsages looks at all nodes when all is healed, and counts their goroutines,
-// which stops them for a moment.
+// noteUsages records the usage of all nodes when everything is repaired, and counts their
+// goroutines, which pauses them for a moment.
 func (s *testbed) noteUsages(when string) {
 	for _, n := range s.cluster.Nodes {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		goroutines := 0
 		if text, err := n.Get(ctx, "/debug/pprof/goroutine?debug=1"); err == nil {
-			// Anything else than this line is no count, and leaves it at 0.
+			// Any other line leaves the count at 0.
 			_, _ = fmt.Sscanf(string(text), "goroutine profile: total %d", &goroutines)
 		}
 		cancel()

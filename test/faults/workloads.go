@@ -15,8 +15,8 @@ type workload struct {
 	step    func(*client, context.Context)
 }
 
-// workloads have a queue each, named after them. The window of dup-long is that of
-// the product, 300 s; all others are short.
+// workloads lists the workloads. Each has a queue with its name. The window of dup-long is the
+// product's default of 300 s, and all others are short.
 var workloads = [...]workload{
 	{"ledger", 2, (*client).ledger},
 	{"dup-storm", 3, (*client).dupStorm},
@@ -32,13 +32,13 @@ var workloads = [...]workload{
 	{"admin", 1, (*client).admin},
 	{"replay", 1, (*client).replay},
 	{"stock", 3, (*client).stockStep},
-	{"single", 3, (*client).single}, // its own queue stays empty: it makes others
-	{fanOut, 2, (*client).fanOut},   // its own queue stays empty: it has those of fanOutQueues
+	{"single", 3, (*client).single}, // its own queue stays empty: it creates others
+	{fanOut, 2, (*client).fanOut},   // its own queue stays empty: it uses fanOutQueues
 	{"sessions", 3, (*client).sessions},
 	{"schedules", 2, (*client).schedules},
 }
 
-// bulk is only of night runs: what a slow line carries of it takes minutes.
+// bulk is only for night runs, since a slow line takes minutes for it.
 var bulk = workload{"bulk", 1, (*client).bulk}
 
 // workloads are those of the run's profile.
@@ -49,8 +49,8 @@ func (r Run) workloads() []workload {
 	return workloads[:]
 }
 
-// deadLetters are the queues with a dead-letter queue, which bears their name
-// with -dlq, and after how many receives messages go there.
+// deadLetters lists the queues with a dead-letter queue, whose name ends with -dlq, and their
+// maxReceiveCount.
 var deadLetters = map[string]int{"visibility": 2}
 
 // named is the queue of a workload in this part of the run.
@@ -65,7 +65,7 @@ func (c *client) attempt() string {
 	return fmt.Sprintf("a-%d-%d", c.number, c.counter)
 }
 
-// persist repeats a send with the same key until it is answered, for a while.
+// persist repeats a send with the same key until it is answered, at most for a while.
 func (c *client) persist(ctx context.Context, group, dedup, body string) {
 	for range 20 {
 		if c.send(ctx, c.any(), c.queue(), group, dedup, body) || !c.think(ctx) {
@@ -74,8 +74,8 @@ func (c *client) persist(ctx context.Context, group, dedup, body string) {
 	}
 }
 
-// consume receives with an attempt id, repeats the call on any node until it is
-// answered, and deletes what came.
+// consume receives with an attempt id, repeats the call on any node until it is answered, and
+// deletes the messages.
 func (c *client) consume(ctx context.Context, most int) { c.consumeFrom(ctx, c.queue(), most) }
 
 func (c *client) consumeFrom(ctx context.Context, queue string, most int) {
@@ -94,15 +94,15 @@ func (c *client) consumeFrom(ctx context.Context, queue string, most int) {
 	}
 }
 
-// ledger sends what is unique, receives and deletes.
+// ledger sends unique messages, receives, and deletes.
 func (c *client) ledger(ctx context.Context) {
 	body := c.body()
 	c.persist(ctx, fmt.Sprint(c.random.IntN(5)), keyOf(body), body)
 	c.consume(ctx, 2)
 }
 
-// dupStorm sends 20 keys from many clients at the same time, so that windows
-// overlap with everything; each try has a body of its own.
+// dupStorm sends 20 keys from many clients concurrently, so that there are open windows during
+// every fault. Each try has its own body.
 func (c *client) dupStorm(ctx context.Context) {
 	key := fmt.Sprintf("key-%d", c.random.IntN(20))
 	c.persist(ctx, key, key, c.body())
@@ -121,7 +121,7 @@ func (c *client) relay(ctx context.Context) {
 	c.consume(ctx, 2)
 }
 
-// groups has many groups, and consumers that die with what they hold.
+// groups uses many groups, and consumers that stop while they hold messages.
 func (c *client) groups(ctx context.Context) {
 	body := c.body()
 	c.persist(ctx, fmt.Sprint(c.random.IntN(200)), keyOf(body), body)
@@ -132,9 +132,9 @@ func (c *client) groups(ctx context.Context) {
 	c.consume(ctx, 1+c.random.IntN(10))
 }
 
-// lostReceive loses the answer of every third receive and repeats the call with
-// its attempt id on another node. Some of what it got it holds and asks for again and
-// again, so that leadership moves in between.
+// lostReceive discards the answer of every third receive and repeats the call with its attempt id
+// on another node. It keeps some of the messages in flight and repeats the call again and again, so
+// that leadership moves between two calls.
 func (c *client) lostReceive(ctx context.Context) {
 	body := c.body()
 	c.persist(ctx, fmt.Sprint(c.random.IntN(10)), keyOf(body), body)
@@ -156,7 +156,7 @@ func (c *client) lostReceive(ctx context.Context) {
 	}
 }
 
-// handles deletes with handles that are flipped, cut, foreign and out of date.
+// handles deletes with handles that are altered, truncated, of another message, or stale.
 func (c *client) handles(ctx context.Context) {
 	body := c.body()
 	c.persist(ctx, "handles", keyOf(body), body)
@@ -175,7 +175,7 @@ func (c *client) handles(ctx context.Context) {
 		c.remove(ctx, c.any(), c.queue(), m.Handle, m.ID)
 		return
 	}
-	// Let it expire, receive it again, and delete it with the old handle.
+	// Let the message time out, receive it again, and delete it with the old handle.
 	for range 40 {
 		if !pause(ctx, 200*time.Millisecond) {
 			return
@@ -188,8 +188,8 @@ func (c *client) handles(ctx context.Context) {
 	}
 }
 
-// resurrect deletes at once and looks again; the schedule restarts nodes and
-// makes them take and install snapshots meanwhile.
+// resurrect deletes at once and checks that the messages do not return. Meanwhile the schedule
+// restarts nodes and makes them install snapshots.
 func (c *client) resurrect(ctx context.Context) {
 	body := c.body()
 	c.persist(ctx, "resurrect", keyOf(body), body)

@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// dupEdge sends a key again close to the end of its window, from 50 ms before to
-// 50 ms after: log time decides on which side it falls.
+// dupEdge sends a key again around the end of its window, within 50 ms. Log time decides whether it
+// is a duplicate.
 func (c *client) dupEdge(ctx context.Context) {
 	body := c.body()
 	key := keyOf(body)
@@ -25,8 +25,8 @@ func (c *client) dupEdge(ctx context.Context) {
 	c.consume(ctx, 10)
 }
 
-// visibility receives with visibilities of 0, 1 and 2 s, changes those in flight
-// up and down, and lets messages go to the dead-letter queue.
+// visibility receives with visibility timeouts of 0, 1 and 2 s, changes the timeouts of messages in
+// flight, and lets messages go to the dead-letter queue.
 func (c *client) visibility(ctx context.Context) {
 	body := c.body()
 	c.persist(ctx, fmt.Sprint(c.random.IntN(10)), keyOf(body), body)
@@ -43,7 +43,7 @@ func (c *client) visibility(ctx context.Context) {
 		case 1:
 			c.hide(ctx, c.any(), c.queue(), m.Handle, m.ID, int64(c.random.IntN(3))*1e6)
 		case 2:
-			// Far away, and back for certain: else it would still be away at the end.
+			// Hide the message for hours, and make sure that it is visible again before the drain.
 			if !c.hide(ctx, c.any(), c.queue(), m.Handle, m.ID, 12*3600*1e6) {
 				continue
 			}
@@ -56,8 +56,8 @@ func (c *client) visibility(ctx context.Context) {
 	}
 }
 
-// batches sends, hides and deletes in batches, with duplicates in one batch and
-// entries that are refused.
+// batches sends, deletes, and changes visibility in batches that contain duplicates and entries
+// that are refused.
 func (c *client) batches(ctx context.Context) {
 	var entries []history.Entry
 	for i := range 10 {
@@ -65,11 +65,11 @@ func (c *client) batches(ctx context.Context) {
 		c.counter++
 		entry := history.Entry{Group: fmt.Sprint(c.random.IntN(4)), Dedup: keyOf(body), Body: body}
 		if i == 9 {
-			entry.Dedup = entries[0].Dedup // dropped in favour of the first
+			entry.Dedup = entries[0].Dedup // dropped as a duplicate of the first
 			entry.Group = entries[0].Group
 		}
 		if i == 5 && c.random.IntN(3) == 0 {
-			entry.Group = "" // refused, while the others are taken
+			entry.Group = "" // refused, while the other entries are accepted
 		}
 		entries = append(entries, entry)
 	}
@@ -91,7 +91,7 @@ func (c *client) batches(ctx context.Context) {
 	}
 }
 
-// deleteBatch deletes what came in one batch; of some it first hides a part.
+// deleteBatch deletes a batch of messages, after it has changed the visibility of some.
 func (c *client) deleteBatch(ctx context.Context, messages []history.Message) {
 	if len(messages) == 0 {
 		return
@@ -116,8 +116,8 @@ func cloneEntries(entries []history.Entry) []history.Entry {
 	return append([]history.Entry(nil), entries...)
 }
 
-// admin makes a queue, changes it, purges it, deletes it and makes it again: what
-// was in it must not come back, and numbers go on.
+// admin creates, changes, purges, and deletes a queue, and creates it again. Old messages must not
+// return, and sequence numbers must continue.
 func (c *client) admin(ctx context.Context) {
 	c.counter++
 	queue := fmt.Sprintf("admin%s-%d-%d.fifo", c.suffix, c.number, c.counter)
@@ -135,7 +135,7 @@ func (c *client) admin(ctx context.Context) {
 	if c.random.IntN(2) == 0 {
 		c.repeat(ctx, "PurgeQueue", map[string]any{"QueueUrl": c.url(queue)}, history.Event{Action: history.Purge, Queue: queue})
 	} else {
-		// A delete without an answer may yet come, and would take the new queue.
+		// A delete without an answer may still be executed, and would delete the new queue.
 		if tries := c.repeat(ctx, "DeleteQueue", map[string]any{"QueueUrl": c.url(queue)},
 			history.Event{Action: history.DeleteQueue, Queue: queue}); tries > 1 {
 			return
@@ -160,8 +160,7 @@ func (c *client) sendSome(ctx context.Context, queue string, n int) {
 	}
 }
 
-// repeat makes a call that may be made again until it is answered, and says how often
-// it did.
+// repeat makes a call that may be repeated until it succeeds, and returns the number of tries.
 func (c *client) repeat(ctx context.Context, action string, in map[string]any, e history.Event) (tries int) {
 	for tries = 1; tries <= 10; tries++ {
 		if c.record(ctx, c.any(), action, in, e) || !c.think(ctx) {
@@ -171,7 +170,7 @@ func (c *client) repeat(ctx context.Context, action string, in map[string]any, e
 	return tries
 }
 
-// replay sends recorded requests again, byte by byte, to any node.
+// replay sends recorded requests again, unchanged, to any node.
 func (c *client) replay(ctx context.Context) {
 	body := c.body()
 	in := sendInput("replay", keyOf(body), body)

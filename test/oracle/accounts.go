@@ -23,8 +23,8 @@ func quota(q account.Quota) reference.Quota {
 	return reference.Quota{Queues: q.Queues, Topics: q.Topics, Messages: q.Messages, Bytes: q.Bytes, Requests: q.RequestsPerSecond}
 }
 
-// CompareUsage compares what an account has with the model's count, the empty text being
-// the cluster's own. It returns the difference, empty for none.
+// CompareUsage compares the usage of an account, empty for the cluster's own, with the model's. It
+// returns the difference, empty if there is none.
 func (o *Oracle) CompareUsage(owner string, got account.Amount) *Difference {
 	has := o.Model.Usage(owner)
 	want := account.Amount{Queues: has.Queues, Topics: has.Topics, Messages: has.Messages, Bytes: has.Bytes}

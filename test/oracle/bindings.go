@@ -8,10 +8,9 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// bindings ties the model's small integers to the product's opaque values and
-// checks that the tie is one to one: ids, handles and numbers are never reused
-// for something else (faults.md I7, I9). Handles and tasks are in their text
-// form, as commands name them.
+// bindings maps the product's ids, handles, and numbers to the model's small integers, and checks
+// that the mapping is one to one: none of them is ever reused (faults.md I7, I9). Handles and tasks
+// are stored as the texts in commands.
 type bindings struct {
 	messages      pairing[queue.MessageID]
 	handles       pairing[string]
@@ -21,7 +20,7 @@ type bindings struct {
 	numbers       map[string][]boundNumber // by queue, ascending
 }
 
-// pairing is a growing bijection.
+// pairing is a growing one-to-one mapping.
 type pairing[V comparable] struct {
 	product map[int]V
 	model   map[V]int
@@ -42,7 +41,7 @@ func newBindings() *bindings {
 	}
 }
 
-// bind checks or makes the tie between n and v.
+// bind adds the pair n and v, or checks it if one of them is known.
 func (p pairing[V]) bind(what string, n int, v V) string {
 	before, known := p.product[n]
 	switch {
@@ -58,7 +57,7 @@ func (p pairing[V]) bind(what string, n int, v V) string {
 	return ""
 }
 
-// number is the model's number for one of the product's, 0 if none was seen of it.
+// number returns the model's number for a sequence number of the product, 0 if it is unknown.
 func (b *bindings) number(name string, v queue.SequenceNumber) int {
 	list := b.numbers[name]
 	at, known := slices.BinarySearchFunc(list, v, func(x boundNumber, v queue.SequenceNumber) int { return cmp.Compare(x.product, v) })
@@ -68,7 +67,7 @@ func (b *bindings) number(name string, v queue.SequenceNumber) int {
 	return list[at].model
 }
 
-// productNumber is the product's number for one of the model's.
+// productNumber returns the product's number for a number of the model.
 func (b *bindings) productNumber(name string, n int) queue.SequenceNumber {
 	list := b.numbers[name]
 	at, known := slices.BinarySearchFunc(list, n, func(x boundNumber, n int) int { return cmp.Compare(x.model, n) })
@@ -83,8 +82,8 @@ type boundNumber struct {
 	product queue.SequenceNumber
 }
 
-// bindNumber checks that sequence numbers rise as the model's do, per queue
-// name, over deletion and creation, too.
+// bindNumber checks that the product's sequence numbers ascend as the model's do. This is per queue
+// name, also after a queue was deleted and created again.
 func (b *bindings) bindNumber(name string, n int, v queue.SequenceNumber) string {
 	if n == 0 || v == 0 {
 		if n == 0 && v == 0 {

@@ -5,11 +5,10 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// sight has the model's view of the messages that the product delivers, before the model's
-// own receive changes them.
+// sight is the model's view of the delivered messages, before the model's own receive changes them.
 type sight struct {
 	states []reference.MessageState // of the product's messages, in order
-	known  []bool                   // by message: the model knows its id
+	known  []bool                   // by message: whether the model knows its id
 }
 
 func (o *Oracle) lookAt(name string, result queue.Result) (s sight) {
@@ -28,7 +27,7 @@ func (o *Oracle) lookAt(name string, result queue.Result) (s sight) {
 	return s
 }
 
-// blame names the invariant that a wrong choice of messages breaks.
+// blame returns the invariant that a wrong choice of messages breaks.
 func (o *Oracle) blame(before sight, want reference.Received, got queue.MessagesReceived) string {
 	if want.Replayed || got.Replayed {
 		return "I6"
@@ -43,7 +42,7 @@ func (o *Oracle) blame(before sight, want reference.Received, got queue.Messages
 		case before.states[i].InFlight:
 			return "I10"
 		case before.states[i].BehindReturned:
-			return "I4" // what comes back goes to the place it had
+			return "I4" // a message that becomes visible again keeps its place
 		case before.states[i].Behind:
 			return "I5"
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// codeNames are the names of the codes on the wire, without the word Exception that some
+// codeNames contains the names of the codes on the wire, without the suffix Exception that some
 // have there.
 var codeNames = map[refusal.Code]string{
 	refusal.QueueDoesNotExist:            "QueueDoesNotExist",
@@ -58,7 +58,7 @@ var codeNames = map[refusal.Code]string{
 	refusal.DeleteConflict:               "DeleteConflict",
 }
 
-// CodeName is the name of a code on the wire.
+// CodeName returns the name of a code on the wire.
 func CodeName(c refusal.Code) string {
 	if name, known := codeNames[c]; known {
 		return name
@@ -66,7 +66,7 @@ func CodeName(c refusal.Code) string {
 	return fmt.Sprintf("code %d", c)
 }
 
-// Describe shows what the product answered instead of a result.
+// Describe formats the error of the product.
 func Describe(e *queue.Error) string {
 	if e == nil {
 		return "success"
@@ -84,7 +84,8 @@ func describeModel(e *reference.Error) string {
 	return e.Code + " " + fmt.Sprintf("%.300q", e.Text)
 }
 
-// sameError: same code, and same text where the specification has one.
+// sameError reports whether two errors have the same code, and the same text if the specification
+// has one.
 func sameError(want *reference.Error, got *queue.Error) bool {
 	if want == nil || got == nil {
 		return want == nil && got == nil
@@ -99,10 +100,8 @@ func errorDifference(want *reference.Error, got *queue.Error) string {
 	return fmt.Sprintf("product: %s\nmodel:   %s", Describe(got), describeModel(want))
 }
 
-// compareEntries compares what deletes and visibility changes were answered.
-// The error of the only entry of a single action is the error of the call:
-// whether the product reports it as the one or the other is the same to a
-// client.
+// compareEntries compares the answers to deletes and visibility changes. The error of a single
+// action may be reported as that of its only entry or of the call: a client sees no difference.
 func compareEntries(batch bool, want Answer, result queue.Result, refused *queue.Error) *Difference {
 	done, isDone := result.(queue.EntriesDone)
 	if !batch {
@@ -129,8 +128,8 @@ func compareEntries(batch bool, want Answer, result queue.Result, refused *queue
 	return nil
 }
 
-// CodeOf is the code of a name on the wire, with or without the word Exception;
-// false if the model knows none.
+// CodeOf returns the code for a name on the wire, with or without the suffix Exception, and false
+// if the model knows none.
 func CodeOf(name string) (refusal.Code, bool) {
 	name = strings.TrimSuffix(name, "Exception")
 	for c := refusal.Code(1); c < 1<<8-1; c++ {

@@ -6,7 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// task is the model's number of a task, 0 if there is none of that id.
+// task returns the model's number of a task, 0 if the id is unknown.
 func (o *Oracle) task(id string) int { return o.bound.tasks.model[id] }
 
 func (o *Oracle) startMove(c *queue.StartMoveTask, result queue.Result, refusal *queue.Error) (Answer, *Difference) {

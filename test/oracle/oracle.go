@@ -7,13 +7,13 @@ import (
 
 // Oracle is a model that follows the product. Used by one goroutine.
 type Oracle struct {
-	// Model is asked, and changed, by Check alone; others may look at it.
+	// Model is used and changed by Check; others may read it.
 	Model *reference.Broker
-	// Blind leaves out what a client cannot see: whether a send was a
-	// duplicate, and whether a receive was repeated.
+	// Blind ignores what a client cannot see: whether a send was a duplicate and whether a receive
+	// was repeated.
 	Blind bool
-	// SubscriptionOf tells the ARN of the subscription that a step of a replay is for, which
-	// no answer shows. Without it steps of replays are left out.
+	// SubscriptionOf returns the ARN of the subscription that a step of a replay is for, which no
+	// answer contains. Without it, steps of replays are ignored.
 	SubscriptionOf func(number uint64) string
 
 	bound *bindings
@@ -24,7 +24,7 @@ func New(model *reference.Broker) *Oracle {
 	return &Oracle{Model: model, bound: newBindings()}
 }
 
-// Answer is the model's result of a command. Only the fields for the kind of command are set.
+// Answer is the model's result of a command. The kind of the command decides which fields are set.
 type Answer struct {
 	Err      *reference.Error
 	Sent     []reference.Sent
@@ -42,11 +42,11 @@ type Answer struct {
 	Released     reference.Released
 }
 
-// Difference says that the product and the model disagree. Invariant is the
-// one of faults.md 1 that the product breaks if the model is right.
+// Difference describes how the answers of the product and the model differ. Invariant is the one of
+// faults.md 1 that the product breaks if the model is right.
 type Difference struct{ Invariant, Text string }
 
-// differ is nil for an empty text.
+// differ returns nil for an empty text.
 func differ(invariant, text string) *Difference {
 	if text == "" {
 		return nil
@@ -54,7 +54,7 @@ func differ(invariant, text string) *Difference {
 	return &Difference{invariant, text}
 }
 
-// first is the first difference there is.
+// first returns the first difference that is not nil.
 func first(list ...*Difference) *Difference {
 	for _, d := range list {
 		if d != nil {
@@ -64,8 +64,8 @@ func first(list ...*Difference) *Difference {
 	return nil
 }
 
-// Check moves the model to log time at, gives it the command, and compares
-// its answer with the product's.
+// Check advances the model to a log time, applies the command to it, and compares its answer with
+// the product's.
 func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
 	o.Model.Advance(at)
 	switch c := cmd.(type) {
@@ -104,8 +104,8 @@ func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal
 	return Answer{Err: err}, differ("I11", errorDifference(err, refusal))
 }
 
-// administer gives the model a command about whole queues. What it has no rules
-// for, such as audits and access policies, changes no message.
+// administer applies a command about whole queues to the model. Commands for which the model has no
+// rules, such as audits, change no message.
 func (o *Oracle) administer(cmd queue.Command) (err *reference.Error, known bool) {
 	switch c := cmd.(type) {
 	case *queue.CreateQueue:
@@ -129,13 +129,13 @@ func (o *Oracle) administer(cmd queue.Command) (err *reference.Error, known bool
 	return o.administerTopic(cmd)
 }
 
-// inert attributes change nothing about messages, so the model has none of them.
+// inert contains the attributes that do not affect messages, so the model lacks them.
 var inert = map[string]bool{
 	"FifoThroughputLimit": true, "KmsDataKeyReusePeriodSeconds": true, "KmsMasterKeyId": true,
 	"Policy": true, "ReceiveMessageWaitTimeSeconds": true, "SqsManagedSseEnabled": true,
 }
 
-// settings are the attributes that the model has rules for.
+// settings returns the attributes for which the model has rules.
 func settings(list []queue.Attribute) map[string]string {
 	given := map[string]string{}
 	for _, a := range list {
@@ -146,7 +146,7 @@ func settings(list []queue.Attribute) map[string]string {
 	return given
 }
 
-// optional is nil for what was not given.
+// optional returns nil for a value that is not given.
 func optional(i queue.Int) *int64 {
 	if !i.Given {
 		return nil
@@ -161,8 +161,7 @@ func text(value string, given bool) *string {
 	return &value
 }
 
-// handle returns the model's handle for a text. It has no delivery if the text was never
-// issued.
+// handle returns the model's handle for a text. Its delivery is 0 if the text was never issued.
 func (o *Oracle) handle(text string) reference.Handle {
 	return reference.Handle{Delivery: o.bound.handles.model[text], Text: text}
 }

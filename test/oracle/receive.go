@@ -11,8 +11,7 @@ import (
 )
 
 func (o *Oracle) receive(c *queue.ReceiveMessages, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
-	// Where the queue stood is looked at only if the answers differ, but must
-	// be kept from before.
+	// This state is needed only if the answers differ, but the model's receive changes it.
 	before := o.lookAt(c.Queue, result)
 	var want Answer
 	request := reference.ReceiveRequest{
@@ -54,7 +53,8 @@ func (o *Oracle) compareReceived(
 	return want, nil
 }
 
-// compareDelivered leaves Invariant empty where another message was expected.
+// compareDelivered compares the delivered messages. It leaves Invariant empty if another message
+// was expected.
 func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Delivered, got *queue.ReceivedMessage) *Difference {
 	counts, handles := "I10", "I7"
 	if replayed {
@@ -89,7 +89,7 @@ func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Del
 	)
 }
 
-// bindHandle ties a handle to a delivery. A message that the receive deletes has no handle.
+// bindHandle binds a handle to a delivery. A message that the receive itself deletes has no handle.
 func (o *Oracle) bindHandle(delivery int, h queue.ReceiptHandle) string {
 	if delivery == 0 || h == (queue.ReceiptHandle{}) {
 		if delivery == 0 && h == (queue.ReceiptHandle{}) {

@@ -14,7 +14,7 @@ func (o *Oracle) send(c *queue.SendMessages, result queue.Result, refusal *queue
 	}
 	var want Answer
 	if c.RepeatedSince != 0 && o.Model.Queue(c.Queue) != nil && !o.Model.Remembers(c.Queue, int64(c.RepeatedSince)) {
-		// A command that is wrong in itself is refused for that.
+		// An invalid command is refused for that.
 		want.Err = &reference.Error{Code: "UnsupportedOperation"}
 		if refusal == nil {
 			return want, differ("I12", "product: accepted a repetition\nmodel:   the queue would not know that it is one")
@@ -24,8 +24,8 @@ func (o *Oracle) send(c *queue.SendMessages, result queue.Result, refusal *queue
 	want.Sent, want.Err = o.Model.Send(c.Queue, c.SenderID, c.Batch, entries)
 	sent, isSent := result.(queue.MessagesSent)
 	if !c.Batch {
-		// As with deletes, it is one to a client whether the call was
-		// refused or its only entry.
+		// As with deletes, a client sees no difference between an error of the call and of its only
+		// entry.
 		err := want.Err
 		if err == nil {
 			err = want.Sent[0].Err

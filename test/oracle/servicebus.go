@@ -7,8 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// checkBus is Check for what SQS does not have: publishing, sessions, deferral, schedules,
-// settlement.
+// checkBus is Check for commands that SQS does not have: publishing, sessions, deferral, schedules,
+// and settlement.
 func (o *Oracle) checkBus(cmd queue.Command, result queue.Result, refusal *queue.Error) (want Answer, d *Difference, known bool) {
 	known = true
 	switch c := cmd.(type) {
@@ -80,12 +80,12 @@ func (o *Oracle) numbers(name string, list []queue.SequenceNumber) (numbers []in
 	return numbers
 }
 
-// sessionRef returns the model's lock for a token. It has no lock if the token was never issued.
+// sessionRef returns the model's lock for a token. The lock is 0 if the token was never issued.
 func (o *Oracle) sessionRef(s queue.SessionRef) reference.SessionRef {
 	return reference.SessionRef{ID: s.SessionID, Lock: o.bound.locks.model[s.Token]}
 }
 
-// session is nil for none.
+// session returns nil if ref is nil.
 func (o *Oracle) session(s queue.SessionRef) *reference.SessionRef {
 	if s == (queue.SessionRef{}) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// administerTopic gives the model a command about whole topics.
+// administerTopic applies a command about whole topics to the model.
 func (o *Oracle) administerTopic(cmd queue.Command) (err *reference.Error, known bool) {
 	switch c := cmd.(type) {
 	case *queue.CreateTopic:
@@ -119,15 +119,15 @@ func (o *Oracle) comparePublished(topic string, want reference.Published, got *q
 	)
 }
 
-// envelope is the JSON text of sns.md 6.
+// envelope is the JSON envelope of sns.md 6.
 type envelope struct {
 	Type, MessageId, SequenceNumber, TopicArn, Subject, Message, Timestamp, UnsubscribeURL string //nolint:revive // names of the members
 	MessageAttributes                                                                      map[string]struct{ Type, Value string }
 	Replayed                                                                               bool
 }
 
-// compareBody compares the text of a message: what was sent, or an envelope of what was
-// published.
+// compareBody compares the body of a message with the sent text, or with the envelope of a
+// publication.
 func (o *Oracle) compareBody(got string, want *reference.SendEntry) *Difference {
 	p := want.Published
 	if p == nil || p.Raw {
@@ -160,8 +160,8 @@ func (o *Oracle) compareBody(got string, want *reference.SendEntry) *Difference 
 
 func nameOf(arn string) string { return arn[strings.LastIndex(arn, ":")+1:] }
 
-// topicOf is the name that commands have for the topic of an ARN, which begins with its
-// account unless that is the cluster's own.
+// topicOf returns the name that commands use for the topic of an ARN. It begins with the account
+// unless that is the cluster's own.
 func (o *Oracle) topicOf(arn string) string {
 	for _, id := range o.Model.Accounts() {
 		if strings.Contains(arn, ":"+id+":") {

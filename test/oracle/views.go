@@ -7,8 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// ComparePeeked compares all messages of a queue as an operator sees them with the
-// model's. It returns the first difference, empty for none.
+// ComparePeeked compares all messages of a queue, as an operator sees them, with the model's. It
+// returns the first difference, empty if there is none.
 func (o *Oracle) ComparePeeked(q *reference.Queue, peeked []queue.PeekedMessage) string {
 	want := o.Model.Peek(q)
 	for i := range min(len(want), len(peeked)) {
@@ -34,7 +34,7 @@ func (o *Oracle) ComparePeeked(q *reference.Queue, peeked []queue.PeekedMessage)
 	return ""
 }
 
-// CompareKnown compares what is known of a deduplication id.
+// CompareKnown compares the product's data on a deduplication id with the model's.
 func (o *Oracle) CompareKnown(q *reference.Queue, got queue.KnownID, want reference.KnownID) string {
 	if int64(got.AcceptedAt) != want.AcceptedAt || int64(got.ForgottenAt) != want.ForgottenAt || got.State != want.State {
 		return fmt.Sprintf("product %+v, model %+v", got, want)

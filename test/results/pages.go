@@ -36,7 +36,7 @@ func pages(root string, all []line) (map[string][]byte, error) {
 	return files, nil
 }
 
-// part returns the lines of a part, in the order of the record.
+// part returns the lines of a part of the pages, in the order of the record.
 func part(all []line, name string) []line {
 	var found []line
 	for _, l := range all {
@@ -49,7 +49,7 @@ func part(all []line, name string) []line {
 
 func performance(all []line, files map[string][]byte) {
 	p := &page{}
-	p.say("# Performance\n\n%s", written)
+	p.say("# Performance\n\nSee how fast seriatim is, alone and beside other queues, and how much memory it takes. %s", written)
 	p.say("A figure is the median of its runs. The lowest and the highest run follow in brackets.")
 	p.say("Servers and load share one machine and its loopback interface. Each node syncs before it counts, and " +
 		"bodies have 256 bytes unless a line says otherwise.")
@@ -97,7 +97,7 @@ func reached(f figure) string {
 	return "yes"
 }
 
-// beside writes the table of rates of one record and returns its plot.
+// beside writes the table of rates of one record, and returns its plot.
 func beside(p *page, lines []line, heading string) []byte {
 	var systems, workloads []string
 	for _, l := range lines {
@@ -149,9 +149,9 @@ func beside(p *page, lines []line, heading string) []byte {
 }
 
 func auth(p *page, lines []line) {
-	p.say("## Signatures and TLS\n\nThe ways take turns, on clusters that run at the same time. The clients' " +
+	p.say("## Signatures and TLS\n\nThe settings are measured in turns, on clusters that run at the same time. The clients' " +
 		"work for signatures and TLS is part of the figures.\n")
-	p.head("Workload", "Messages/s", "Share of the rate without", "Goal", "p50, ms", "p99, ms")
+	p.head("Workload", "Messages/s", "Share of the rate without auth", "Goal", "p50, ms", "p99, ms")
 	for _, l := range lines {
 		rate, ok := l.figure("messages")
 		if !ok {
@@ -175,7 +175,7 @@ const shown = 25
 
 func faults(all []line, files map[string][]byte) {
 	p := &page{}
-	p.say("# Faults\n\n%s", written)
+	p.say("# Faults\n\nSee which faults were tried, what was lost, and how long service stopped. %s", written)
 	p.say("Real clients call a cluster of real processes while processes, disks, networks and clocks fail. " +
 		"Checkers then compare the clients' histories and the log with the [guarantees](../explanation/guarantees.md).")
 	p.say("A run passes if no guarantee is violated and every kind of fault happened often enough. Earlier runs " +
@@ -244,7 +244,7 @@ var (
 // conformance suite runs with the versions that it installs.
 func compatibility(root string, files map[string][]byte) error {
 	p := &page{}
-	p.say("# Compatibility\n\n%s", written)
+	p.say("# Compatibility\n\nSee which clients and actions the conformance suite tests. %s", written)
 	p.say("`make test` runs the conformance tests with the AWS SDK for Go and with raw requests. `make " +
 		"conformance` runs the clients below against a three-node cluster.\n")
 	p.say("## Clients\n")
@@ -287,7 +287,7 @@ func compatibility(root string, files map[string][]byte) error {
 	}
 	files["compatibility.md"] = p.Bytes()
 	p = &page{}
-	p.say("# Results\n\n%s", written)
+	p.say("# Results\n\nFind the measured figures here, with machine and settings. %s", written)
 	p.head("Page", "Answers")
 	p.row("[Performance](performance.md)", "How fast is it, beside which other queues, and how much memory does it take?")
 	p.row("[Faults](faults.md)", "Which faults were tried, what was lost, and how long did service stop?")
@@ -305,7 +305,7 @@ func requirement(text, name string) string {
 	return "not pinned"
 }
 
-// testOf returns a link to the test of an action, or says that other tests cover it.
+// testOf returns a link to the test of an action, or a text that other tests cover it.
 func testOf(suite, name, service string) string {
 	snake := strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_$2"))
 	for _, file := range []string{snake, "topic_" + snake, strings.TrimSuffix(snake, "_batch")} {

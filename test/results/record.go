@@ -35,7 +35,7 @@ type figure struct {
 	Unit  string  `json:"unit,omitempty"`
 	Runs  int     `json:"runs,omitempty"`
 	Goal  string  `json:"goal,omitempty"`
-	// Missed says that the goal is not reached.
+	// Missed means that the goal was not reached.
 	Missed bool `json:"missed,omitempty"`
 }
 
@@ -79,8 +79,8 @@ func (f figure) String() string {
 	return strings.TrimSpace(text + " " + f.Unit)
 }
 
-// of returns the figure of measured values; even numbers of values have the lower of the
-// two in the middle.
+// of returns the figure of the measured values. The median of an even number of values is the lower
+// one of the two in the middle.
 func of(name, unit string, values []float64) figure {
 	v := slices.Sorted(slices.Values(values))
 	return figure{Name: name, Unit: unit, Value: v[(len(v)-1)/2], Low: v[0], High: v[len(v)-1], Runs: len(v)}

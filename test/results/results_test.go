@@ -51,7 +51,7 @@ var (
 	quantity = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?) ?(MB a second|MB/s|a second|us|ms|seconds|s|bytes|B|KiB|kB|MB|MiB|GB|/s|times)\b|(\d[\d,]*(?:\.\d+)?) ?%`)
 )
 
-// scale brings units of one kind together.
+// scale converts units of one kind into each other.
 var scale = map[string]struct {
 	kind   string
 	factor float64
@@ -62,8 +62,8 @@ var scale = map[string]struct {
 	"MB/s": {"bytes", 1}, "MB a second": {"bytes", 1}, "times": {"", 1}, "": {"", 1},
 }
 
-// TestCitedFigures checks that a paragraph, item or row of another document which refers
-// to a page of results cites only figures of the records, exact or rounded.
+// TestCitedFigures checks that a paragraph, item or row of another document that links to a page of
+// results cites only figures of the records, exactly or rounded.
 func TestCitedFigures(t *testing.T) {
 	all, err := load(root)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestCitedFigures(t *testing.T) {
 	}
 }
 
-// foreign lists the figures beside a reference to results that no record holds.
+// foreign lists the figures near a link to results that no record contains.
 func foreign(text string, all []line) []string {
 	var problems []string
 	for _, block := range regexp.MustCompile(`\n\s*\n|\n(?:[-*|]|\d+\.)`).Split(text, -1) {
@@ -112,8 +112,7 @@ func foreign(text string, all []line) []string {
 	return problems
 }
 
-// held returns whether a figure of the records is this quantity when it is rounded to as
-// many digits.
+// held reports whether a figure of the records, rounded to as many digits, equals this quantity.
 func held(digits, unit string, all []line) bool {
 	digits = strings.ReplaceAll(digits, ",", "")
 	cited, err := strconv.ParseFloat(digits, 64)

@@ -9,7 +9,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-// A principal id tells users apart and nothing about their keys.
+// A principal id identifies a user and does not reveal the user's keys.
 func TestPrincipalID(t *testing.T) {
 	t.Parallel()
 	const ours, theirs = "000000000000", "111111111111"

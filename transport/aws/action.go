@@ -17,7 +17,7 @@ type API struct {
 	Version   string // parameter Version of the Query protocol
 	Namespace string // of XML answers
 	Errors    string // namespace of its errors in JSON: com.amazonaws.sqs#
-	// Internal is the code of a mistake of the server; empty: InternalFailure.
+	// Internal is the code of a defect of the server; empty: InternalFailure.
 	Internal string
 	// ErrorDetail says that errors in XML have an element Detail, which is empty.
 	ErrorDetail bool

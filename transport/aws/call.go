@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// Call is one request of an action. Used by one goroutine, and not after the action has returned.
+// Call is one request of an action. One goroutine uses it, until the action has returned.
 type Call struct {
 	service.Call
 	API     *API
@@ -28,11 +28,11 @@ type Call struct {
 	body       string // of the JSON protocol
 	examined   bool   // Identity is set
 	permitted  bool   // the caller has the permission
-	negotiated bool   // a Query request that wants JSON
+	negotiated bool   // a Query request that accepts JSON
 }
 
 // TraceHeader returns the trace of the request, which its messages get as AWSTraceHeader; empty if
-// there is none. Proxies add the header, so the client is not to blame for a bad one.
+// there is none. An invalid value is ignored and not refused, because proxies add the header.
 func (c *Call) TraceHeader() string {
 	trace := c.Request.Header.Get("X-Amzn-Trace-Id")
 	if !content.ValidTraceHeader(trace) {

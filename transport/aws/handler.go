@@ -77,8 +77,7 @@ type found struct {
 	action *Action
 }
 
-// NewHandler makes a Handler. A request that does not say which service it is for
-// is one for the first.
+// NewHandler makes a Handler. A request that does not name its service goes to the first one.
 func NewHandler(o Options, apis ...*API) *Handler {
 	h := &Handler{Options: o, apis: apis, actions: make(map[string]found), searches: make(chan struct{}, searchesMax)}
 	for _, api := range apis {
@@ -245,9 +244,9 @@ func (h *Handler) readForm(c *Call, r *http.Request, body string) (target string
 	return c.API.Target + name, nil
 }
 
-// serviceOf finds the service of a Query request by its version, or else by its signature. A request
-// without both, such as a link to unsubscribe, is for the first service with the action. Services may
-// share names of actions, so the name decides only then.
+// serviceOf finds the service of a Query request by its version, or else by its signature. A
+// request without both, such as a link to unsubscribe, goes to the first service with the action.
+// The name decides only in that case, because services share names of actions.
 func (h *Handler) serviceOf(c *Call, action string) *API {
 	version, _ := c.Form.Value("Version")
 	for _, api := range h.apis {

@@ -48,7 +48,6 @@ func (c *Call) detach() {
 	c.Scope.KeepCaller()
 }
 
-// finish answers the call.
 func (s *suspendedCall) finish() {
 	h := s.call.handler
 	used := h.spaces.Get().(*space) // for its buffer

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// nested has lists and maps in the elements of a list.
+// nested has lists and maps inside the elements of a list.
 type nested struct{ Outer []inner }
 
 type inner struct {
@@ -25,8 +25,8 @@ var nestedSchema = Structure(
 	), func(v *nested) *[]inner { return &v.Outer }),
 )
 
-// TestElementsOfAllLists: the elements of a request are bounded together, whichever of its
-// lists and maps they are in, and however often it gives one of them.
+// TestElementsOfAllLists checks that the bound on elements is for the whole request, whichever
+// lists and maps contain them, also if a member is given several times.
 func TestElementsOfAllLists(t *testing.T) {
 	t.Parallel()
 	fill := func(value string, n int) string { return strings.TrimSuffix(strings.Repeat(value+",", n), ",") }
@@ -49,8 +49,8 @@ func TestElementsOfAllLists(t *testing.T) {
 	}
 }
 
-// TestNodesOfForm: the names of parameters make no more nodes than two each, so that they do
-// not take many times the memory of their text.
+// TestNodesOfForm checks that a form has at most two nodes for each parameter, so that it takes
+// little more memory than its text.
 func TestNodesOfForm(t *testing.T) {
 	t.Parallel()
 	form := func(format string, n int) string {

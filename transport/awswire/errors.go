@@ -56,7 +56,7 @@ func notAnInteger(value, name string) *Error {
 const (
 	// messageBytesMax is longer than any message that quotes no value.
 	messageBytesMax = 1024
-	// A longer one keeps its beginning and its end, which has the reason.
+	// A longer message keeps its beginning, and its end, which has the reason.
 	messageHeadBytes = 96
 	messageTailBytes = 256
 )

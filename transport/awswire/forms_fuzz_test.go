@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzFormsOfOneRequest: a request means the same in JSON and as a form, whatever
-// it says and in whatever order a form lists it.
+// FuzzFormsOfOneRequest checks that a request in JSON means the same as one in form encoding, in
+// any order of the parameters.
 func FuzzFormsOfOneRequest(f *testing.F) {
 	f.Add("name", int64(-7), true, "\x00\xff", "a", "b", "key", "value")
 	f.Add("ü&=+%", int64(1)<<62, false, "", "1", ".", "Map.1.Key", "\U0001F600")
 	f.Fuzz(func(t *testing.T, name string, count int64, flag bool, raw, first, second, key, value string) {
 		for _, text := range []string{name, first, second, key, value} {
 			if !utf8.ValidString(text) {
-				return // neither form can carry it
+				return // neither encoding can carry it
 			}
 		}
 		want := sample{

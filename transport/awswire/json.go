@@ -17,7 +17,8 @@ type scanner struct {
 	elements int // of all lists and maps so far
 }
 
-// malformed returns the error of a request for an error of the scanner; it keeps any other error.
+// malformed converts an error of the scanner into that of a malformed request. Other errors stay as
+// they are.
 func malformed(err error) error {
 	if err == nil {
 		return nil

@@ -289,15 +289,14 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// convertible reports whether a text that encoding/json accepts must be
-// accepted: no member of the schema, no malformed UTF-8 or surrogates, and not
-// nested.
+// convertible reports whether we must accept a text that encoding/json accepts: one without members
+// of the schema, without malformed UTF-8 or surrogates, and without nesting.
 func convertible(text string, v map[string]any) bool {
 	if !utf8.ValidString(text) || strings.Contains(text, `\u`) || strings.ContainsAny(text[1:], "{[") {
 		return false
 	}
 	for _, name := range sampleSchema.names {
-		// encoding/json hides all but the last of repeated members.
+		// encoding/json keeps only the last of repeated members.
 		if strings.Contains(text, name) || v[name] != nil {
 			return false
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wrapped has collections in elements of their own, one of them in the other.
+// wrapped has two collections that are inside elements of their own. One contains the other kind.
 type wrapped struct {
 	Keys    []string
 	Entries []wrappedEntry
@@ -31,7 +31,7 @@ func TestWithin(t *testing.T) {
 	for _, tc := range []struct {
 		name, form string
 		want       wrapped
-		xml        string // inside the result
+		xml        string // of the result element
 	}{
 		{"nothing", "", wrapped{}, "<TagKeys></TagKeys><Entries></Entries>"},
 		{"empty list, as SDKs send it", "TagKeys=&Entries=", wrapped{}, "<TagKeys></TagKeys><Entries></Entries>"},

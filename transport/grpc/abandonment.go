@@ -17,16 +17,16 @@ import (
 // abandons them, too, and reports them as lost before it answers the abandonment. It finds
 // them by the log positions of receives and abandonments.
 
-// abandonment is one that was executed.
+// abandonment records an executed abandonment.
 type abandonment struct {
 	index  uint64 // in the log
 	lowest uint64 // sequence number of its first message, 0: unknown
 }
 
-// abandonments are those of a stream that may affect a receive whose messages are not sent
-// yet. Safe for concurrent use.
+// abandonments holds the abandonments on a stream that may affect a receive whose messages are not
+// sent yet. Safe for concurrent use.
 type abandonments struct {
-	under sync.Mutex // held by the one in progress; no receive begins meanwhile
+	under sync.Mutex // held during an abandonment; no receive begins meanwhile
 	mu    sync.Mutex // also held while the messages of a receive are added to the deliveries
 	list  []abandonment
 }
@@ -45,13 +45,14 @@ func (a *abandonments) passed(index uint64, messages []queue.ReceivedMessage, ho
 	defer a.mu.Unlock()
 	lowest := uint64(math.MaxUint64)
 	for _, done := range a.list {
-		// One log entry may hold both. A receive behind the abandonment begins with its message.
+		// One log entry may hold both. If the receive came after the abandonment, it includes the
+		// abandoned message.
 		if done.index >= index && !slices.ContainsFunc(messages,
 			func(m queue.ReceivedMessage) bool { return uint64(m.Sequence) == done.lowest }) {
 			lowest = min(lowest, done.lowest)
 		}
 	}
-	a.list = nil // later receives are behind them in the log
+	a.list = nil // later receives come after them in the log
 	keep := messages[:0:0]
 	for _, m := range messages {
 		if uint64(m.Sequence) > lowest {

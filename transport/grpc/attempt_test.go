@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// A receive without an attempt id gets one. A repetition with it returns the same messages with the same
-// handles, which still work: the rule of Yandex Message Queue for generated ids.
+// A receive without an attempt id gets one. A repetition with it returns the same messages with the
+// same handles, which still work, as with the ids that Yandex Message Queue generates.
 func TestYMQGeneratedAttemptID(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(map[string]string{"CompatibilityProfile": "ymq"})

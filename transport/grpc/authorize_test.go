@@ -30,8 +30,8 @@ const (
 	annaKey        = "SRTMANNA000000000001"
 )
 
-// guardedFixture is a port that wants signatures, with a key of the account and one of a
-// user who may do nothing.
+// guardedFixture is a port that requires signatures. There is a key of the account, and one of a
+// user without permissions.
 func guardedFixture(t *testing.T) *fixture {
 	t.Helper()
 	for _, cmd := range []queue.Command{
@@ -48,7 +48,7 @@ func guardedFixture(t *testing.T) *fixture {
 	})
 }
 
-// signedWith is a context for a call of a method that is signed with a key.
+// signedWith returns the context of a call that is signed with a key.
 func (f *fixture) signedWith(ctx context.Context, method, key, secret string) context.Context {
 	r := &http.Request{Method: http.MethodPost, Host: f.port.Addr().String(), URL: &url.URL{Path: method}, Header: http.Header{}}
 	(&sigv4.Signer{KeyID: key, Secret: secret, Region: "us-east-1", Service: "sqs", Now: time.Now}).SignHead(r)
@@ -58,13 +58,13 @@ func (f *fixture) signedWith(ctx context.Context, method, key, secret string) co
 	return ctx
 }
 
-// call calls any method with a request that names what it is about, and returns the status.
+// callAny calls any method for the queue and topic guarded.fifo, and returns the status.
 func (f *fixture) callAny(ctx context.Context, method protoreflect.MethodDescriptor, path string) codes.Code {
 	f.t.Helper()
 	return f.callAbout(ctx, method, path, "guarded.fifo", "")
 }
 
-// callAbout is callAny for a queue and a topic of a name, of the account that prefix names.
+// callAbout is callAny for another name, after a prefix that may contain an account.
 func (f *fixture) callAbout(ctx context.Context, method protoreflect.MethodDescriptor, path, name, prefix string) codes.Code {
 	f.t.Helper()
 	newMessage := func(d protoreflect.MessageDescriptor) proto.Message {
@@ -89,7 +89,7 @@ func (f *fixture) callAbout(ctx context.Context, method protoreflect.MethodDescr
 	return status.Code(err)
 }
 
-// fill sets the fields that say what a request is about.
+// fill sets the fields of a request that name queues, topics, and other resources.
 func fill(m protoreflect.Message, name, prefix string) {
 	for field, value := range map[protoreflect.Name]string{
 		"queue": prefix + name, "topic": prefix + name, "source": prefix + name, "session_id": "s", "group_id": "g", "id": "1",
@@ -106,8 +106,8 @@ func fill(m protoreflect.Message, name, prefix string) {
 	}
 }
 
-// TestEveryMethodIsGuarded calls every method without a key, with a wrong signature, as
-// somebody who may do nothing, and as the account.
+// TestEveryMethodIsGuarded calls every method without a key, with a wrong signature, as a user
+// without permissions, and as the account.
 func TestEveryMethodIsGuarded(t *testing.T) {
 	f := guardedFixture(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -170,7 +170,7 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	// What is about no single queue or topic is about those of the caller.
+	// These methods name no queue or topic: they list those of the caller.
 	own := map[protoreflect.Name]bool{"ListQueues": true, "ListTopics": true}
 	for _, service := range services {
 		found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service.ServiceName))
@@ -223,8 +223,8 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 
 const revokedKey = "SRTMREVOKED000000001"
 
-// TestStreamsEndWithTheirPermission takes away what open streams need: they end with the next
-// message either way, as a new call would.
+// TestStreamsEndWithTheirPermission revokes what open streams need. In both directions they end
+// with the next message, with the error of a new call.
 func TestStreamsEndWithTheirPermission(t *testing.T) {
 	f := guardedFixture(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -253,7 +253,7 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 			submit(&queue.CreateQueue{Queue: name, Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
 			submit(&permit)
 			submit(&queue.CreateAccessKey{ID: revokedKey, Secret: guardedSecret, Account: guardedAccount, User: "otto"})
-			defer func() { _, _ = node.Submit(t.Context(), &queue.DeleteAccessKey{ID: revokedKey}) }() // it may be gone
+			defer func() { _, _ = node.Submit(t.Context(), &queue.DeleteAccessKey{ID: revokedKey}) }() // it may be deleted already
 			signed := func(method string) context.Context { return f.signedWith(ctx, method, revokedKey, guardedSecret) }
 			sending, err := f.client.SendStream(signed(seriatimpb.Queues_SendStream_FullMethodName))
 			if err != nil {
@@ -266,7 +266,7 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 				t.Fatal(err)
 			}
 			consuming := f.consume(signed(seriatimpb.Queues_Consume_FullMethodName), &seriatimpb.ConsumeOpen{Queue: name, Credit: 10})
-			// A change that takes nothing away ends nothing.
+			// A change that revokes nothing ends no stream.
 			submit(&queue.PutUserPolicy{Account: guardedAccount, User: "anna", Policy: permit.Policy})
 			submit(&queue.PutUserPolicy{Account: guardedAccount, User: "anna"})
 			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 1,
@@ -287,7 +287,7 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 			}
 			_, err = sending.Recv()
 			wantStatus(t, err, revoke.code, revoke.reason)
-			// The receive that waits meanwhile brings a message, and is the last one.
+			// The receive that already waits delivers one more message, and is the last one.
 			submit(&queue.SendMessages{Queue: name, Entries: []queue.SendEntry{{
 				Body: "last", GroupID: "g", GroupIDGiven: true, DeduplicationID: "last", DeduplicationIDGiven: true,
 			}}})
@@ -299,7 +299,8 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 	}
 }
 
-// TestUnauthenticatedCallsAreMarked: the record of a call says that it had no valid key.
+// TestUnauthenticatedCallsAreMarked checks that the record of a call reports that it had no valid
+// key.
 func TestUnauthenticatedCallsAreMarked(t *testing.T) {
 	f := guardedFixture(t)
 	for method, c := range map[string]struct {
@@ -309,13 +310,13 @@ func TestUnauthenticatedCallsAreMarked(t *testing.T) {
 		"PurgeQueue":         {"", "", true},
 		"DeleteQueue":        {rootKey, "wrong", true},
 		"ListQueueTags":      {annaKey, guardedSecret, false},
-		"GetQueueAttributes": {rootKey, guardedSecret, false}, // there is no queue
+		"GetQueueAttributes": {rootKey, guardedSecret, false}, // authenticated, but the queue does not exist
 	} {
 		ctx, path := t.Context(), "/seriatim.v1.Queues/"+method
 		if c.key != "" {
 			ctx = f.signedWith(ctx, path, c.key, c.secret)
 		}
-		// All of these requests begin with the queue.
+		// In each of these requests the first field is the queue.
 		err := f.conn.Invoke(ctx, path, &seriatimpb.PurgeQueueRequest{Queue: "none"}, &seriatimpb.PurgeQueueResponse{})
 		if record := f.observed.last(t, method); err == nil || record.Unauthenticated != c.unauthenticated {
 			t.Errorf("%s: %v, %+v", method, err, record)

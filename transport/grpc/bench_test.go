@@ -21,7 +21,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// answeringNode accepts every send at once: what is measured is the wire.
+// answeringNode accepts every send at once, so that only the wire protocol is measured.
 type answeringNode struct{ *cluster.Node }
 
 func (answeringNode) Submit(_ context.Context, cmd queue.Command) (cluster.Reply, error) {
@@ -32,7 +32,7 @@ func (answeringNode) Submit(_ context.Context, cmd queue.Command) (cluster.Reply
 	}, nil
 }
 
-// trailerRecorder takes trailers as the answers of package http2 do.
+// trailerRecorder accepts trailers like the answers of package http2.
 type trailerRecorder struct {
 	*httptest.ResponseRecorder
 	status string
@@ -44,8 +44,7 @@ func (r *trailerRecorder) AddTrailer(name, value string) {
 	}
 }
 
-// BenchmarkServeSend is the service's share of a call: parsing and the answer,
-// without network and cluster.
+// BenchmarkServeSend measures what the service does in a call, without network and cluster.
 func BenchmarkServeSend(b *testing.B) {
 	logger := slog.New(slog.DiscardHandler)
 	server := New(b.Context(), Options{

@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// framed are messages as on the wire.
+// framed returns messages in the frames of the wire.
 func framed(messages ...[]byte) []byte {
 	var out []byte
 	for _, m := range messages {
@@ -27,7 +27,7 @@ func framed(messages ...[]byte) []byte {
 	return out
 }
 
-// A message is read only when the handler asks for it, whole and no further.
+// A message is read completely once the handler asks for it, and nothing of the next one.
 func TestBodyIsGated(t *testing.T) {
 	first, second := bytes.Repeat([]byte("a"), 3*chunkBytes), []byte("b")
 	account := budget.New(1 << 20)
@@ -58,7 +58,7 @@ func TestBodyIsGated(t *testing.T) {
 	}
 }
 
-// Without a permit nothing is read, until the request is over.
+// Without a permit nothing is read, and the end of the request ends the wait.
 func TestBodyWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b := newRequestBody(ctx, io.NopCloser(bytes.NewReader(framed([]byte("a")))), nil, true)
@@ -88,7 +88,7 @@ func TestBodyRefuses(t *testing.T) {
 	}
 }
 
-// A message that finds no room is not read.
+// A message for which the budget has no room is not read.
 func TestBodyOverBudget(t *testing.T) {
 	account := budget.New(chunkBytes)
 	b := newRequestBody(t.Context(), io.NopCloser(bytes.NewReader(framed(make([]byte, 4*chunkBytes)))), account, false)
@@ -100,8 +100,8 @@ func TestBodyOverBudget(t *testing.T) {
 	}
 }
 
-// FuzzBody reads arbitrary bytes: the output equals the input, and the budget holds no more than the bytes
-// read.
+// FuzzBody reads arbitrary bytes: the output is a prefix of the input, and the budget gets
+// everything back.
 func FuzzBody(f *testing.F) {
 	f.Add(framed([]byte("a"), nil, make([]byte, 5000)), false)
 	f.Add(framed([]byte("a"))[:3], true)
@@ -133,7 +133,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// What waits for the node counts as long as it is there, whatever part of a message it is.
+// The bytes of unanswered messages count against the budget, whichever field they are in.
 func TestUnansweredIsCounted(t *testing.T) {
 	const bytes, waiting = 1 << 20, largeCommandsMax
 	long := strings.Repeat("x", bytes)

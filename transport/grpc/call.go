@@ -50,13 +50,12 @@ type call struct {
 	method  method
 	request any        // of a unary method
 	queue   string     // qualified by its account
-	topic   string     // likewise
+	topic   string     // qualified by its account
 	charged rate.Payer // account whose quota is used
 
 	permitted atomic.Pointer[access.Table] // table by which the caller was permitted
 }
 
-// callOf returns the call in a context.
 func callOf(ctx context.Context) *call { return inboundOf(ctx).call }
 
 // begin starts the record of a call, and refuses callers without a valid key.
@@ -294,7 +293,6 @@ func shorten(name string, most int) string {
 	return strings.Clone(name[:min(len(name), len(name)-len(account.PlainName(name))+most+1)])
 }
 
-// refuse calls service.Refuse.
 func (c *call) refuse(ctx context.Context, refused *queue.Error) error {
 	return service.Refuse(ctx, &c.Call, refused)
 }

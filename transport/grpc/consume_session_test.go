@@ -33,7 +33,7 @@ func (f *fixture) consumeSession(ctx context.Context, open *seriatimpb.ConsumeOp
 	return c, opened.GetSession()
 }
 
-// done checks that the last settlement was carried out.
+// done checks that the last settlement succeeded.
 func (c *consumerEnd) done() {
 	c.t.Helper()
 	for _, o := range c.outcomes() {
@@ -43,8 +43,8 @@ func (c *consumerEnd) done() {
 	}
 }
 
-// The stream locks the next session, delivers it in order as far as the credit goes, and
-// releases it when the client closes its side.
+// The stream locks the next session, delivers as many messages as it has credit for, in order, and
+// releases the session when the client closes its side.
 func TestConsumeSession(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -122,8 +122,8 @@ func TestConsumeSessionSettles(t *testing.T) {
 	}
 }
 
-// Whatever an earlier stream received and delivered into the void comes again in order and
-// with the same handles, also what it received after the client was gone.
+// Messages that an earlier stream received, but whose delivery was lost, are delivered again in
+// order and with the same handles, also those received after the client was gone.
 func TestConsumeSessionResumes(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -131,14 +131,14 @@ func TestConsumeSessionResumes(t *testing.T) {
 	accept := &seriatimpb.ConsumeSession{AttemptId: new("accept")}
 	c, session := f.consumeSession(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 10, Session: accept, AttemptId: "consumer"})
 	seen := c.messages(1)
-	last := c.attempt // of what the client saw
+	last := c.attempt // the last one that the client saw
 	f.send(name, "a", "m2")
 	lost := c.messages(1)
 	f.send(name, "a", "m3")
 	lost = append(lost, c.messages(1)...)
 	f.send(name, "b", "other")
 
-	// Through the acceptance, and through the lock.
+	// First by the attempt of the acceptance, then by the lock.
 	for i, in := range []*seriatimpb.ConsumeSession{accept, {Locked: session}} {
 		resumed, locked := f.consumeSession(t.Context(), &seriatimpb.ConsumeOpen{
 			Queue: name, Credit: 10, Session: in, AttemptId: last, Held: []string{seen[0].GetReceiptHandle()},
@@ -162,13 +162,14 @@ func TestConsumeSessionResumes(t *testing.T) {
 			resumed.close()
 		}
 	}
-	// The lock that was the caller's outlasts the stream.
+	// A lock that the client brought along stays after the stream.
 	if got := f.receiveIn(name, session, 0); len(got) != 0 {
 		t.Errorf("left over: %v", bodies(got))
 	}
 }
 
-// What is in flight and can neither be received again nor is held is given back.
+// A message in flight that the client does not hold is made visible, unless its attempt can be
+// repeated.
 func TestConsumeSessionGivesBack(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -189,7 +190,7 @@ func TestConsumeSessionGivesBack(t *testing.T) {
 	c.sendSettlement(acknowledge, 0, received[1])
 	c.done()
 	c.close()
-	// An attempt of which a part is gone cannot be made again.
+	// An attempt of which one message was completed cannot be repeated.
 	in := &seriatimpb.ReceiveRequest{Queue: name, Session: session, MaxMessages: new(int32(10)), AttemptId: new("part")}
 	part, err := f.client.Receive(t.Context(), in)
 	if err != nil || len(part.GetMessages()) != 3 {
@@ -218,7 +219,8 @@ func settlementOf(kind seriatimpb.SettlementKind, messages ...*seriatimpb.Messag
 	return &seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Settlement{Settlement: in}}
 }
 
-// The server renews the lock, and ends the stream when it is lost, whoever notices first.
+// The server renews the lock and ends the stream when it is lost, whether a receive or a settlement
+// notices this.
 func TestConsumeSessionLock(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -236,7 +238,7 @@ func TestConsumeSessionLock(t *testing.T) {
 		LockSeconds: new(int32(3))}}
 	c, session := f.consumeSession(t.Context(), open)
 	got := c.messages(1)
-	for range 5 { // longer than the lock lasts by itself
+	for range 5 { // for longer than one lock period
 		<-renewals
 	}
 	c.sendSettlement(extend, 60, got[0])
@@ -258,7 +260,7 @@ func TestConsumeSessionLock(t *testing.T) {
 	}
 	wantStatus(t, err, codes.Aborted, "SessionLockLost")
 
-	open.Session.LockSeconds = new(int32(600)) // so that the settlement notices
+	open.Session.LockSeconds = new(int32(600)) // no renewal is due, so that the settlement notices
 	c, session = f.consumeSession(t.Context(), open)
 	got = c.messages(1)
 	stop := func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error) {
@@ -269,7 +271,7 @@ func TestConsumeSessionLock(t *testing.T) {
 	}
 	f.node.submit.Store(&stop)
 	release(session)
-	// The waiting receive may have ended the stream already.
+	// The waiting receive may already have ended the stream.
 	if err := c.stream.Send(settlementOf(acknowledge, got...)); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
@@ -376,8 +378,8 @@ func TestNextAttempt(t *testing.T) {
 	}
 }
 
-// What is delivered behind a message that is abandoned is abandoned with it, wherever it
-// is, and comes again after it.
+// If a message is abandoned, all messages delivered after it are abandoned with it and follow it
+// again in order.
 func TestConsumeSessionAbandons(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -413,7 +415,8 @@ func TestConsumeSessionAbandons(t *testing.T) {
 	c.close()
 }
 
-// What a receive brings after something was abandoned is sorted by where they stand in the log.
+// Messages that come after an abandoned one are given back, unless they were received after the
+// abandonment.
 func TestAbandonments(t *testing.T) {
 	message := func(numbers ...queue.SequenceNumber) (list []queue.ReceivedMessage) {
 		for _, n := range numbers {

@@ -21,7 +21,7 @@ type consumerEnd struct {
 	t       *testing.T
 	stream  grpc.BidiStreamingClient[seriatimpb.ConsumeRequest, seriatimpb.ConsumeResponse]
 	attempt string // the last next_attempt_id
-	number  uint64 // of the last settlement
+	number  uint64 // the last settlement
 }
 
 func (f *fixture) consume(ctx context.Context, open *seriatimpb.ConsumeOpen) *consumerEnd {
@@ -55,7 +55,7 @@ func (c *consumerEnd) next() *seriatimpb.ConsumeResponse {
 	return out
 }
 
-// messages are those of the next deliveries, n of them.
+// messages returns the messages of the next deliveries, n in total.
 func (c *consumerEnd) messages(n int) []*seriatimpb.Message {
 	c.t.Helper()
 	var messages []*seriatimpb.Message
@@ -92,7 +92,7 @@ func (c *consumerEnd) outcomes() []*seriatimpb.Outcome {
 	return out.GetSettled().GetOutcomes()
 }
 
-// close ends the stream in order.
+// close ends the stream cleanly.
 func (c *consumerEnd) close() {
 	c.t.Helper()
 	if err := c.stream.CloseSend(); err != nil {
@@ -114,7 +114,7 @@ const (
 	extend      = seriatimpb.SettlementKind_SETTLEMENT_KIND_EXTEND
 )
 
-// Messages come as far as the credit goes, and settlements free it.
+// The stream delivers as many messages as it has credit for, and settlements restore credit.
 func TestConsume(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -148,15 +148,15 @@ func TestConsume(t *testing.T) {
 	if out := c.outcomes(); out[0].GetFailure().GetReason() != "ReceiptHandleIsInvalid" {
 		t.Errorf("%v", out)
 	}
-	// What is held at a clean end is visible at once.
+	// After a clean end, the messages that the client held are visible at once.
 	c.close()
 	if got := f.receive(name).GetMessages(); !slices.Equal(bodies(got), []string{"m3", "m4"}) {
 		t.Errorf("after the end: %v", bodies(got))
 	}
 }
 
-// A stream that broke is resumed with its attempt id: the same messages with the
-// same handles, although their first delivery was lost.
+// A broken stream is resumed with its attempt id: the same messages come with the same handles,
+// although their first delivery was lost.
 func TestConsumeResumes(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -164,7 +164,7 @@ func TestConsumeResumes(t *testing.T) {
 	ctx, cut := context.WithCancel(t.Context())
 	c := f.consume(ctx, &seriatimpb.ConsumeOpen{Queue: name, Credit: 1})
 	attempt := c.attempt
-	first := c.messages(1) // which the client acts as if it had not seen
+	first := c.messages(1) // the client acts as if these were lost
 	cut()
 	resumed := f.consume(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 1, AttemptId: attempt})
 	out := resumed.next().GetDelivery()
@@ -181,8 +181,8 @@ func TestConsumeResumes(t *testing.T) {
 	resumed.close()
 }
 
-// An acknowledgement whose answer was lost may be repeated on another stream, which
-// also holds on to what the client had.
+// An acknowledgement whose answer was lost can be repeated on another stream, which also takes over
+// the messages that the client holds.
 func TestConsumeHoldsOn(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -192,7 +192,7 @@ func TestConsumeHoldsOn(t *testing.T) {
 	got := c.messages(2)
 	c.sendSettlement(acknowledge, 0, got[0])
 	c.outcomes()
-	f.send(name, "h", "m3") // delivered on the first stream or on the second, or on both
+	f.send(name, "h", "m3") // delivered on the first stream, on the second, or on both
 	cut()
 	resumed := f.consume(t.Context(), &seriatimpb.ConsumeOpen{
 		Queue: name, Credit: 3, VisibilityTimeoutSeconds: new(int32(2)), AttemptId: c.attempt, Held: []string{got[1].GetReceiptHandle()},
@@ -219,7 +219,8 @@ func TestConsumeHoldsOn(t *testing.T) {
 	resumed.close()
 }
 
-// The server renews what the client holds, in time and again, until it is lost.
+// The server renews messages that the client holds before their timeout, and reports when one is
+// lost.
 func TestConsumeRenews(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -245,8 +246,8 @@ func TestConsumeRenews(t *testing.T) {
 	c.close()
 }
 
-// What a client held on an earlier stream is renewed at once, and what it does not
-// hold any more is lost.
+// Messages that the client holds from an earlier stream are renewed at once. An unknown handle is
+// reported as lost.
 func TestConsumeRenewsAtOnce(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -262,7 +263,7 @@ func TestConsumeRenewsAtOnce(t *testing.T) {
 	}
 }
 
-// The credit can be taken away and given back.
+// Credit can be set to zero and restored.
 func TestConsumeCredit(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -275,7 +276,7 @@ func TestConsumeCredit(t *testing.T) {
 	credit(0)
 	f.send(name, "g", "m2")
 	c.sendSettlement(acknowledge, 0, got...)
-	c.outcomes() // and no message, as the next answer shows
+	c.outcomes() // no message came in between, as this answer shows
 	c.sendSettlement(acknowledge, 0, got...)
 	c.outcomes()
 	credit(1)

@@ -32,8 +32,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// node is the one real node that all tests of the package share; each uses queues
-// of its own.
+// node is the one real node of all tests of the package. Each test uses its own queues.
 var node *cluster.Node
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -56,7 +55,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = node.Close(ctx) }() // the tests are over
 	for node.Ready() != nil {
-		time.Sleep(5 * time.Millisecond) // there is nothing to wait on
+		time.Sleep(5 * time.Millisecond) // no event to wait for
 	}
 	return m.Run()
 }
@@ -64,9 +63,9 @@ func run(m *testing.M) int {
 // testNode is the node, with answers that a test can replace.
 type testNode struct {
 	*cluster.Node
-	// submit, if set, executes commands; next is the node.
+	// submit, if set, replaces Submit. It may call next, which submits to the node.
 	submit atomic.Pointer[func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error)]
-	fail   atomic.Pointer[error] // of everything
+	fail   atomic.Pointer[error] // the error of every call
 }
 
 func (n *testNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Reply, error) {
@@ -101,7 +100,7 @@ func (n *testNode) Read(ctx context.Context, read func(queue.View) error) (clust
 	return n.Node.Read(ctx, read)
 }
 
-// observed are the records of finished calls. Safe for concurrent use.
+// observed collects the records of finished calls. Safe for concurrent use.
 type observed struct {
 	mu      sync.Mutex
 	records []service.Request
@@ -115,7 +114,7 @@ func (o *observed) Observe(r *service.Request) {
 	o.more.Notify()
 }
 
-// last is the newest record of an action.
+// last returns the newest record of an action.
 func (o *observed) last(t *testing.T, action string) service.Request {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -138,7 +137,7 @@ func (o *observed) last(t *testing.T, action string) service.Request {
 	}
 }
 
-// fixture is a Server on a real client port over the real node, with a client.
+// fixture is a Server on a real client port, with the real node and a client.
 type fixture struct {
 	t        *testing.T
 	node     *testNode
@@ -150,8 +149,8 @@ type fixture struct {
 	client   seriatimpb.QueuesClient
 }
 
-// newFixture makes one; change may change the options. Goroutines left behind
-// fail the test.
+// newFixture starts a fixture. change, if not nil, adjusts its options. The test fails if goroutines
+// are left behind.
 func newFixture(t *testing.T, change func(*Options)) *fixture {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
@@ -205,7 +204,7 @@ func (f *fixture) dial() *grpc.ClientConn {
 
 var queueNumber atomic.Int64
 
-// create makes a queue of its own for the test, FIFO unless standard.
+// create makes a queue for the test, which is FIFO unless its attributes say otherwise.
 func (f *fixture) create(attributes map[string]string) string {
 	f.t.Helper()
 	name := fmt.Sprintf("q%d.fifo", queueNumber.Add(1))
@@ -221,12 +220,12 @@ func (f *fixture) create(attributes map[string]string) string {
 	return name
 }
 
-// message is a message of a group with the body as its deduplication id.
+// message returns a message whose deduplication id is its body.
 func message(group, body string) *seriatimpb.OutgoingMessage {
 	return &seriatimpb.OutgoingMessage{Body: body, GroupId: &group, DeduplicationId: &body}
 }
 
-// send sends messages of one group and fails the test unless all are accepted.
+// send sends messages of one group and checks that all are accepted.
 func (f *fixture) send(queue, group string, bodies ...string) []*seriatimpb.SendResult {
 	f.t.Helper()
 	in := &seriatimpb.SendRequest{Queue: queue}
@@ -264,7 +263,7 @@ func bodies(messages []*seriatimpb.Message) []string {
 	return out
 }
 
-// wantStatus fails the test unless err has the code and the reason.
+// wantStatus checks the code and the reason of err.
 func wantStatus(t *testing.T, err error, code codes.Code, reason string) {
 	t.Helper()
 	if s := status.Convert(err); s.Code() != code || reasonOf(s) != reason {

@@ -56,7 +56,7 @@ func (m *messages) Renew(ctx context.Context, in *seriatimpb.RenewRequest) (*ser
 	})
 }
 
-// Defer defers messages.
+// Defer stores messages for ReceiveDeferred.
 func (m *messages) Defer(ctx context.Context, in *seriatimpb.DeferRequest) (*seriatimpb.SettleResponse, error) {
 	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
 		return &queue.Defer{Queue: name, Session: ref, Handles: in.GetReceiptHandles()}

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// The table of errors in the manual is that of the code.
+// The manual has the table of errors that the code has.
 func TestManual(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/grpc.md")
 	if err != nil {

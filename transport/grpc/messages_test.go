@@ -52,7 +52,7 @@ func TestSendAndReceive(t *testing.T) {
 		m.GetSentAtMs() == 0 {
 		t.Errorf("%v", m)
 	}
-	// The id that the server made serves for a repetition.
+	// The receive can be repeated with the id that the server made.
 	again, err := f.client.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: name, MaxMessages: new(int32(10)), AttemptId: &got.AttemptId})
 	if err != nil || !again.GetReplayed() || again.GetMessages()[0].GetReceiptHandle() != m.GetReceiptHandle() ||
 		len(again.GetMessages()) != 2 {
@@ -77,7 +77,7 @@ func TestSendAndReceive(t *testing.T) {
 	}
 }
 
-// A message of the largest size goes through, and no more.
+// A message of the largest size is accepted, and one that is larger is not.
 func TestLargeMessages(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What the node cannot do has a status that tells whether it was done.
+// The status of a failed command tells whether the command may have been executed.
 func TestUnavailable(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -182,7 +182,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// A panic costs its call and not the process.
+// A panic fails its call, and the process continues.
 func TestPanic(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -196,7 +196,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// denied refuses everybody.
+// denied refuses every caller.
 type denied struct{ sigv4.Authenticator }
 
 func (denied) Verify(*http.Request, string) (auth.Identity, string, error) {
@@ -209,8 +209,8 @@ func TestVerifier(t *testing.T) {
 	wantStatus(t, err, codes.Unauthenticated, "InvalidClientTokenId")
 }
 
-// A request, or an answer, that finds no room in memory fails for now, and what it
-// took is given back.
+// A request or answer for which memory has no room fails with a retryable status, and returns its
+// memory.
 func TestOverBudget(t *testing.T) {
 	small := budget.New(100 << 10)
 	f := newFixture(t, func(o *Options) { o.Budget = small })

@@ -18,8 +18,7 @@ const (
 	arnOfTopic = "arn:aws:sns:us-east-1:000000000000:"
 )
 
-// may says what the user doris may do from now on: everything, without some actions on a
-// resource.
+// may lets the user doris do everything, except the denied action on a resource.
 func may(t *testing.T, denied, resource string) {
 	t.Helper()
 	text := `{"Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}`
@@ -38,8 +37,8 @@ func submitAll(t *testing.T, commands ...queue.Command) {
 	}
 }
 
-// TestSecondResources calls each method that touches a second resource as a user who may do
-// everything but what that needs, and then without that denial.
+// TestSecondResources calls each method that uses a second resource as a user to whom this use is
+// denied, and then without the denial.
 func TestSecondResources(t *testing.T) {
 	f := guardedFixture(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -132,7 +131,7 @@ func TestSecondResources(t *testing.T) {
 	}
 }
 
-// A user with the permission to receive needs that of each settlement, too.
+// A user who may receive also needs the permission of each settlement.
 func TestSettlementsNeedPermissions(t *testing.T) {
 	f := guardedFixture(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -10,13 +10,13 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// headerTracer looks at what came with a request when it is over.
+// headerTracer reads a header of a request after its call.
 type headerTracer struct{}
 
 func (headerTracer) Trace(_ context.Context, r *service.Request) { _ = r.Trace.Header.Get("name") }
 
-// Methods outlive the requests of clients that give up, and look at their headers. With the
-// race detector this fails if the connection uses those for its next request.
+// Methods may run on after a client has given up, and still read its headers. The race detector
+// fails the test if the connection reuses these headers for its next request.
 func TestMethodsOutliveRequests(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Calls.Tracer = headerTracer{} })
 	var callers sync.WaitGroup

@@ -83,8 +83,8 @@ func TestReflection(t *testing.T) {
 	}
 }
 
-// The port serves other requests over HTTP/2 and HTTP/1.1 as before, and web
-// pages of other origins reach this API no more than the others.
+// The port still serves other requests over HTTP/2 and HTTP/1.1, and refuses calls of web pages
+// from other origins.
 func TestSharedPort(t *testing.T) {
 	f := newFixture(t, nil)
 	var protocols http.Protocols
@@ -114,7 +114,7 @@ func TestSharedPort(t *testing.T) {
 	wantStatus(t, err, codes.Unimplemented, "Unimplemented")
 }
 
-// A receive that waits ends when the node is drained, and says so.
+// Draining a node ends its waiting receives with a status that says so.
 func TestDrainEndsWaiting(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -123,11 +123,11 @@ func TestDrainEndsWaiting(t *testing.T) {
 		_, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: name, WaitSeconds: new(int32(20))})
 		ended <- err
 	}()
-	f.server.Drain() // before it waits, or while it does
+	f.server.Drain() // before the receive waits, or while it does
 	wantStatus(t, <-ended, codes.Unavailable, "Draining")
 }
 
-// The deadlines of ordinary requests end no stream.
+// The deadlines of ordinary requests do not end a stream.
 func TestStreamsOutliveDeadlines(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -148,7 +148,7 @@ func TestStreamsOutliveDeadlines(t *testing.T) {
 	s := short.sender(name)
 	s.send(message("g", "a"))
 	s.results(1)
-	// A receive on the other port that waits for longer than the deadlines.
+	// Wait for longer than the deadlines, with a receive on another port.
 	if _, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: f.create(nil), WaitSeconds: new(int32(1))}); err != nil {
 		t.Fatal(err)
 	}

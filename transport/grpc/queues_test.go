@@ -173,7 +173,7 @@ func TestHintAndRecord(t *testing.T) {
 	}
 }
 
-// Every method of the API has a permission, and every code of the domain a status.
+// Every method of the API has a permission, and every code of a refusal has a status.
 func TestTablesAreWhole(t *testing.T) {
 	named := map[string]bool{}
 	for _, service := range services {
@@ -201,7 +201,7 @@ func TestTablesAreWhole(t *testing.T) {
 	}
 }
 
-// everyCode are the codes of refusals, which have gaps.
+// everyCode returns the codes of refusals, which have gaps.
 func everyCode() (all []refusal.Code) {
 	for code := refusal.QueueDoesNotExist; code <= refusal.AuthorizationError; code++ {
 		all = append(all, code)

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// schedule schedules a message of a group.
+// schedule sends a scheduled message of a group.
 func (f *fixture) schedule(queue, group, body string, at int64) *seriatimpb.SendResult {
 	f.t.Helper()
 	m := message(group, body)
@@ -102,7 +102,7 @@ func TestPeek(t *testing.T) {
 	wantStatus(t, err, codes.InvalidArgument, "InvalidParameterValue")
 }
 
-// An answer of Peek is bounded, however long the messages are.
+// The size of an answer of Peek is bounded, however long the messages are.
 func TestPeekOfLongMessages(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -134,8 +134,8 @@ func TestPeekOfLongMessages(t *testing.T) {
 	}
 }
 
-// TestOneSequenceNumber: every call takes the number of a message that the SQS API and
-// peeks show, and the count alone, and refuses in the words of the caller.
+// TestOneSequenceNumber checks that every call accepts the sequence number that the SQS API shows,
+// and also the number without its base, and that errors repeat the number as it was given.
 func TestOneSequenceNumber(t *testing.T) {
 	const base = 10_000_000_000_000_000_000
 	f := newFixture(t, nil)

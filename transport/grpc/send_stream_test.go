@@ -22,8 +22,8 @@ import (
 type sender struct {
 	t      *testing.T
 	stream grpc.BidiStreamingClient[seriatimpb.SendStreamRequest, seriatimpb.SendStreamResponse]
-	next   uint64 // number of the next message
-	heard  uint64 // number of the next result
+	next   uint64 // the number of the next message
+	heard  uint64 // the number of the next result
 }
 
 func (f *fixture) sender(name string) *sender {
@@ -49,7 +49,7 @@ func (s *sender) send(messages ...*seriatimpb.OutgoingMessage) {
 	s.next += uint64(len(messages))
 }
 
-// results are those of the next n messages.
+// results returns the results of the next n messages.
 func (s *sender) results(n int) []*seriatimpb.SendResult {
 	s.t.Helper()
 	var results []*seriatimpb.SendResult
@@ -67,7 +67,7 @@ func (s *sender) results(n int) []*seriatimpb.SendResult {
 	return results
 }
 
-// ended is the status of the stream, after its last result.
+// ended returns the status of the stream after its last result.
 func (s *sender) ended() error {
 	s.t.Helper()
 	out, err := s.stream.Recv()
@@ -77,8 +77,8 @@ func (s *sender) ended() error {
 	return err
 }
 
-// Messages of each group keep their order, whatever is under way at the same time,
-// and answers come in the order of the messages.
+// Messages of each group keep their order, however many commands are in flight, and results come in
+// the order of the messages.
 func TestSendStreamOrder(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -131,7 +131,7 @@ func TestSendStreamOrder(t *testing.T) {
 	}
 }
 
-// What is wrong with one message is no fault of those that went with it.
+// An invalid message fails alone, and the other messages of its frame are stored.
 func TestSendStreamRefusals(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -198,10 +198,10 @@ func TestSendStreamBadRequests(t *testing.T) {
 	}
 }
 
-// gate lets commands through one by one and counts those under way.
+// gate lets commands through one at a time.
 type gate struct {
 	begun  chan *queue.SendMessages
-	permit chan error // what the command is answered instead; nil: by the node
+	permit chan error // the answer to a command; nil: submit it to the node
 }
 
 func (f *fixture) gate() *gate {
@@ -221,8 +221,8 @@ func (f *fixture) gate() *gate {
 	return g
 }
 
-// Commands of different groups do not wait for each other, those of one do, and
-// what waits goes together.
+// Commands of different groups do not wait for each other. Those of one group do, and messages that
+// wait form one command.
 func TestSendStreamPipelines(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -253,7 +253,7 @@ func TestSendStreamPipelines(t *testing.T) {
 	}
 }
 
-// A failure that may pass ends the stream, with what was under way answered.
+// A temporary failure ends the stream, after the results of all commands in flight.
 func TestSendStreamFailure(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -283,7 +283,8 @@ func TestSendStreamFailure(t *testing.T) {
 	}
 }
 
-// What waits behind a failure is not written, and what was under way is answered.
+// After a failure, waiting messages are not written, and commands in flight still get their
+// results.
 func TestPipelineStopsAtFailure(t *testing.T) {
 	failing, others := make(chan struct{}), make(chan struct{})
 	p := newPipeline(commands[string, seriatimpb.SendResult]{
@@ -325,7 +326,7 @@ func TestPipelineStopsAtFailure(t *testing.T) {
 	wantStatus(t, failed, codes.Unavailable, reasonNoLeader)
 }
 
-// A node that stops answers what it has taken and ends the stream.
+// A node that drains answers the messages that it has accepted, and ends the stream.
 func TestSendStreamDrain(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -347,7 +348,7 @@ func TestSendStreamDrain(t *testing.T) {
 	wantStatus(t, err, codes.Unavailable, reasonDraining)
 }
 
-// The server reads no further when too much is unanswered.
+// The server stops reading when too many messages are unanswered.
 func TestSendStreamIsBounded(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -362,7 +363,7 @@ func TestSendStreamIsBounded(t *testing.T) {
 			}
 			s.send(messages...)
 		}
-		_ = s.stream.CloseSend() // results tells what became of it
+		_ = s.stream.CloseSend() // results reports a failure
 	}()
 	largest := make(chan int, 1)
 	go func() {
@@ -388,7 +389,7 @@ func TestSendStreamIsBounded(t *testing.T) {
 	}
 }
 
-// What comes in while a command is under way makes one large command.
+// Messages that arrive while a command is in flight form one large command.
 func TestSendStreamLargeCommand(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -420,7 +421,7 @@ func TestSendStreamLargeCommand(t *testing.T) {
 	}
 }
 
-// One message that a rule refuses costs the others nothing, however many there are.
+// A refused message fails alone, however many messages share its command.
 func TestPipelineFindsTheRefused(t *testing.T) {
 	made := 0
 	p := newPipeline(commands[string, seriatimpb.SendResult]{

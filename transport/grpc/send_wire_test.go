@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// sendRequests returns requests in every form that matters to ReadFast, and whether it reads
+// sendRequests returns requests in all forms that ReadFast distinguishes, and whether it reads
 // them.
 func sendRequests(tb testing.TB) map[string]bool {
 	tb.Helper()
@@ -55,7 +55,7 @@ func sendRequests(tb testing.TB) map[string]bool {
 	}
 }
 
-// same fails the test unless the library reads the same in b.
+// same checks that b is read as the library reads it.
 func same(t *testing.T, b []byte) (ours bool) {
 	t.Helper()
 	got, want := new(seriatimpb.SendRequest), new(seriatimpb.SendRequest)
@@ -85,7 +85,7 @@ func FuzzUnmarshalSend(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { same(t, b) })
 }
 
-// The answers to sends are as the library writes them.
+// Answers to sends are encoded as by the library.
 func TestAppendSendResponse(t *testing.T) {
 	yes, no, id := true, false, strings.Repeat("i", 36)
 	for _, c := range []struct {
@@ -114,11 +114,10 @@ func TestAppendSendResponse(t *testing.T) {
 	}
 }
 
-// The name of a queue outlives its request, in counts and spans, and does not keep the rest
-// of it.
+// Metrics and spans keep the name of a queue after its request, but not the memory of the request.
 func TestNamesAreNotPartsOfRequests(t *testing.T) {
 	f := newFixture(t, nil)
-	var text string // the body that came, which is a part of the request
+	var text string // the received body, which shares the request's memory
 	submit := func(_ func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error) {
 		text = cmd.(*queue.SendMessages).Entries[0].Body
 		return cluster.Reply{}, refusal.NoSuchQueue()

@@ -36,8 +36,7 @@ type Node interface {
 	// Receive executes a receive that waits for messages; a negative wait
 	// means the queue's ReceiveMessageWaitTimeSeconds.
 	Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error)
-	// AcceptSession executes an acceptance, which waits for a session that is free
-	// unless it names one.
+	// AcceptSession locks a session. If the command names none, it waits up to wait for a free one.
 	AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (cluster.Reply, error)
 	// HolderOf finds the client that holds a message group; missing lists the members that did
 	// not answer.
@@ -48,8 +47,8 @@ type Node interface {
 	Ready() error
 }
 
-// messageBytesMax bounds a message of a request: a batch has 1 MiB of text, names, ids and
-// structure add less than another.
+// messageBytesMax bounds a message of a request: a batch has 1 MiB of text; names, ids and
+// structure add less than another MiB.
 const messageBytesMax = 2 << 20
 
 // Options configure a Server.

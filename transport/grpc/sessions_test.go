@@ -16,7 +16,7 @@ func (f *fixture) sessions() seriatimpb.SessionsClient { return seriatimpb.NewSe
 
 func (f *fixture) messages() seriatimpb.MessagesClient { return seriatimpb.NewMessagesClient(f.conn) }
 
-// accept locks a session by its id, or the next one if that is empty.
+// accept locks a session by its id, or the next one if the id is empty.
 func (f *fixture) accept(queue, id string) *seriatimpb.SessionRef {
 	f.t.Helper()
 	in := &seriatimpb.AcceptSessionRequest{Queue: queue}
@@ -158,7 +158,7 @@ func TestSessionState(t *testing.T) {
 	wantStatus(t, err, codes.InvalidArgument, "MissingParameter")
 }
 
-// awaitWaiting waits until so many calls wait at the leader.
+// awaitWaiting waits until exactly so many calls wait at the leader.
 func awaitWaiting(t *testing.T, want float64) {
 	t.Helper()
 	for {
@@ -170,11 +170,11 @@ func awaitWaiting(t *testing.T, want float64) {
 		if t.Context().Err() != nil {
 			t.Fatalf("there are never %v that wait", want)
 		}
-		time.Sleep(5 * time.Millisecond) // there is nothing to wait on
+		time.Sleep(5 * time.Millisecond) // no event to wait for
 	}
 }
 
-// Whoever waits in a session, or for one, is woken by what it waits for.
+// A call that waits in a session or for a session ends when its message or session is available.
 func TestWaitingForSessions(t *testing.T) {
 	f := newFixture(t, nil)
 	ctx := t.Context()
@@ -217,7 +217,7 @@ func TestWaitingForSessions(t *testing.T) {
 	wantStatus(t, err, codes.FailedPrecondition, "UnsupportedOperation")
 }
 
-// An attempt id gives the same lock and the same messages again, and one that does not fit
+// A repeated attempt id returns the same lock or messages, and an attempt id with other parameters
 // is refused.
 func TestSessionAttempts(t *testing.T) {
 	f := newFixture(t, nil)
@@ -247,7 +247,7 @@ func TestSessionAttempts(t *testing.T) {
 	if other, err := accept("2", nil); err != nil || other.GetSession().GetSessionId() != "t" {
 		t.Errorf("%v %v", other, err)
 	}
-	// Nothing is free now, nor left to receive: what was answered before is not waited for.
+	// No session is free now, and a repeated attempt does not wait for one.
 	if again, err := accept("1", nil); err != nil || again.GetSession().GetToken() != first.GetSession().GetToken() {
 		t.Errorf("while none is free: %v %v", again, err)
 	}

@@ -157,7 +157,6 @@ func (s *consumer) abandon(ctx context.Context, handles []string) (queue.Entries
 	return s.changeVisibility(ctx, handles, 0)
 }
 
-// changeVisibility sets visibility timeouts.
 func (s *consumer) changeVisibility(ctx context.Context, handles []string, seconds int32) (queue.EntriesDone, error) {
 	return s.inBatches(ctx, handles, limits.BatchEntriesMax, nil, func(batch []string) queue.Command {
 		entries := make([]queue.VisibilityEntry, len(batch))
@@ -168,7 +167,6 @@ func (s *consumer) changeVisibility(ctx context.Context, handles []string, secon
 	})
 }
 
-// remove deletes messages.
 func (s *consumer) remove(ctx context.Context, handles []string) (queue.EntriesDone, error) {
 	return s.inBatches(ctx, handles, limits.StreamEntriesMax, nil, func(batch []string) queue.Command {
 		return &queue.DeleteMessages{
@@ -183,7 +181,6 @@ func (s *consumer) deferMessages(ctx context.Context, handles []string) (queue.E
 	})
 }
 
-// deadLetter moves messages to the dead-letter queue.
 func (s *consumer) deadLetter(ctx context.Context, in *seriatimpb.Settlement) (queue.EntriesDone, error) {
 	return s.inBatches(ctx, in.GetReceiptHandles(), limits.BatchEntriesMax, nil, func(batch []string) queue.Command {
 		cmd := &queue.DeadLetter{Queue: s.call.queue, Session: s.sessionRef()}

@@ -19,7 +19,6 @@ type topics struct {
 	server *Server
 }
 
-// onTopic sets the topic of the call.
 func (c *call) onTopic(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("topic")

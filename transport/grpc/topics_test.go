@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// topic makes a FIFO topic of its own for the test, with subscribed queues.
+// topic creates a FIFO topic for the test, with subscribed queues.
 func (f *fixture) topic(attributes map[string]string, queues ...string) (seriatimpb.TopicsClient, string) {
 	f.t.Helper()
 	client, name := seriatimpb.NewTopicsClient(f.conn), fmt.Sprintf("t%d.fifo", queueNumber.Add(1))
@@ -33,7 +33,7 @@ func (f *fixture) topic(attributes map[string]string, queues ...string) (seriati
 	return client, name
 }
 
-// published is a message of a group with the text as its deduplication id.
+// published returns a message whose deduplication id is its text.
 func published(group, text string) *seriatimpb.TopicMessage {
 	return &seriatimpb.TopicMessage{Message: text, GroupId: &group, DeduplicationId: &text}
 }
@@ -87,7 +87,7 @@ func TestTopics(t *testing.T) {
 	if record := f.observed.last(t, "ListTopicTags"); record.Topic != name || record.Permission != "sns:ListTagsForResource" {
 		t.Errorf("%+v", record)
 	}
-	for range 2 { // that it is gone is no error
+	for range 2 { // deleting it again is no error
 		if _, err := client.DeleteTopic(ctx, &seriatimpb.DeleteTopicRequest{Topic: name}); err != nil {
 			t.Error(err)
 		}
@@ -175,7 +175,8 @@ func TestSubscriptions(t *testing.T) {
 	wantStatus(t, err, codes.NotFound, "NotFound")
 }
 
-// A publish reaches every subscribed queue once; the result of a duplicate names the first one.
+// A publish is delivered to each subscribed queue once. The result of a duplicate has the id of the
+// first one.
 func TestPublish(t *testing.T) {
 	f := newFixture(t, nil)
 	queues := []string{f.create(nil), f.create(nil)}
@@ -210,7 +211,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// The outcome of a publish that the node made twice says nothing of duplicates.
+// If the node may have repeated a publish, the result does not say whether it is a duplicate.
 func TestPublishRepeated(t *testing.T) {
 	f := newFixture(t, nil)
 	client, name := f.topic(nil)
@@ -285,8 +286,7 @@ func TestTopicRefusals(t *testing.T) {
 	}
 }
 
-// Messages of each group keep their order in every queue, and one that is refused
-// is no fault of the others.
+// Messages of each group keep their order in every queue, and a refused message fails alone.
 func TestPublishStream(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -341,7 +341,7 @@ func TestPublishStream(t *testing.T) {
 	}
 }
 
-// A stream that does not begin as it should is ended with the reason.
+// A stream that begins wrongly ends with the reason.
 func TestPublishStreamOpening(t *testing.T) {
 	f := newFixture(t, nil)
 	client, topic := f.topic(nil)

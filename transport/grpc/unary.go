@@ -158,7 +158,7 @@ func escaped(text string) string {
 	var out strings.Builder
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '%' {
-			_, _ = fmt.Fprintf(&out, "%%%02X", c) // a builder takes it
+			_, _ = fmt.Fprintf(&out, "%%%02X", c) // a builder never fails
 		} else {
 			out.WriteByte(c)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// Whatever the form of a unary call, its client sees the same as if the library had served
-// it: status, trailers and message. Texts about malformed messages may differ.
+// A client sees the same status, trailers, and message as if the library had served the call,
+// whatever the form of the request. Only texts about malformed messages may differ.
 func TestUnaryAsTheLibrary(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -98,7 +98,7 @@ func TestUnaryAsTheLibrary(t *testing.T) {
 		}
 	}
 	f.server.unaries = unaries
-	// The library would serve the first message; nobody sends a second by accident.
+	// The library would serve the first message, but a request with two is surely a mistake.
 	if got := call(path, plain, framed(send, send)); !strings.Contains(got, fmt.Sprintf("[%d]", codes.Internal)) {
 		t.Errorf("two messages: got %s", got)
 	}
@@ -150,7 +150,7 @@ func TestEscaped(t *testing.T) {
 	}
 }
 
-// serveUnary serves every unary method of the API, and the health check, which needs no key.
+// The server serves every unary method of the API itself, and also the health check.
 func TestUnaryMethods(t *testing.T) {
 	f := newFixture(t, nil)
 	for path, shape := range f.server.methods {
@@ -164,8 +164,8 @@ func TestUnaryMethods(t *testing.T) {
 	}
 }
 
-// TestTimeoutOfTheCall has a call wait for longer than its client does: the server says so in
-// the client's words, whichever of both hears first that the time is over.
+// TestTimeoutOfTheCall makes a call wait for longer than its client's timeout. The status is
+// DeadlineExceeded, whichever side notices first.
 func TestTimeoutOfTheCall(t *testing.T) {
 	f := newFixture(t, nil)
 	body, err := proto.Marshal(&seriatimpb.AcceptSessionRequest{Queue: f.create(nil), WaitSeconds: 20})

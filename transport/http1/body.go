@@ -41,8 +41,8 @@ func (b *Body) WriteTo(w io.Writer) (int64, error) {
 // Close does nothing.
 func (b *Body) Close() error { return nil }
 
-// BodyText returns the body of a request with at most one copy. It reports false for a body
-// that was not read before.
+// BodyText returns the body of a request, copied at most once. ok is false if the body was not read
+// completely before the handler.
 func BodyText(r *http.Request) (text string, ok bool) {
 	b, ours := r.Body.(*Body)
 	if !ours || b.err != nil {

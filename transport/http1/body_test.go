@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The text of a large body is the memory it was read into, and stays what it is whatever
-// comes on the connection afterwards, also while it is handled.
+// The text of a large body shares the memory it was read into. It must not change when more bytes
+// arrive on the connection, also while it is handled.
 func TestTextsOfBodiesLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var texts []string

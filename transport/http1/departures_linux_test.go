@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// waiters is a server whose requests wait until their client leaves, or release.
+// waiters is a server whose requests wait until their client leaves or release is closed.
 type waiters struct {
 	*Server
 	address string
-	waiting chan struct{} // a request waits
-	left    chan string   // its client has left
+	waiting chan struct{} // a request began to wait
+	left    chan string   // a client has left
 	release chan struct{}
 }
 
@@ -77,7 +77,7 @@ func (w *waiters) client(t *testing.T, secure *tls.Config, body string) (net.Con
 	return conn, bufio.NewReader(conn)
 }
 
-// awaitWatched waits until so many connections are watched: nothing tells that.
+// awaitWatched polls until so many connections are watched, which causes no event.
 func (s *Server) awaitWatched(t *testing.T, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -103,8 +103,8 @@ func testTLS(t *testing.T) (server, client *tls.Config) {
 	return made.TLS.Clone(), &tls.Config{RootCAs: trusted, ServerName: "example.com", MinVersion: tls.VersionTLS12}
 }
 
-// Clients that wait have one goroutine each, and it is noticed which of them leave; the
-// others get their answers, and that to a request that they sent meanwhile.
+// A waiting request needs one goroutine. Departures of clients are noticed, and the other clients
+// get their answers, also to a request that they sent meanwhile.
 func TestDepartures(t *testing.T) {
 	for _, kind := range []string{"clear text", "TLS"} {
 		t.Run(kind, func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestDepartures(t *testing.T) {
 	}
 }
 
-// Requests that end as their watch begins are answered, one after the other, and the
-// departure of their clients is noticed in the end.
+// Requests that end just as they begin to be watched are answered in order, and the departures of
+// their clients are noticed at the end.
 func TestRequestsThatEndAsTheyAreWatched(t *testing.T) {
 	const clients, requests = 8, 15
 	w := newWaiters(t, nil, clients)

@@ -20,18 +20,17 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// FuzzHTTP1 sends arbitrary bytes to a connection of ours and to net/http. The
-// rule has three parts:
+// FuzzHTTP1 sends arbitrary bytes to a connection of this package and to net/http, and checks three
+// rules:
 //
-//  1. every request that is served here is one that net/http reads in the same
-//     place, with the same method, target, host, header and body, and after
-//     which it keeps the connection;
-//  2. from the first request on that is not served here, net/http gets every
-//     byte, and reads it as it would have had it had the connection all along;
-//  3. a connection is given up without handing it over only when net/http would
-//     have had no whole request to serve either.
+//  1. net/http reads every request that is served here in the same place, with the same method,
+//     target, host, header, and body, and keeps the connection after it.
+//  2. From the first request on that is not served here, net/http gets every byte and reads it
+//     as if it had had the connection from the beginning.
+//  3. If a connection is closed without being handed over, net/http would not have served
+//     another request either.
 //
-// The second argument is the size of the pieces, 0 for one piece.
+// The second argument is the size of the pieces in which the bytes arrive, 0 for one piece.
 func FuzzHTTP1(f *testing.F) {
 	const plain = "POST /0/orders.fifo HTTP/1.1\r\nHost: h:9\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nok"
 	const form = "POST / HTTP/1.1\r\nhost: h\r\nx-amz-target: AmazonSQS.SendMessage\r\nx-a:  1\t\r\nX-A:\r\nconnection: " +
@@ -53,18 +52,18 @@ func FuzzHTTP1(f *testing.F) {
 		f.Add([]byte(text), byte(0))
 		f.Add([]byte(text), byte(1))
 	}
-	// After these two the buffer grows past the longest header in one step.
+	// After the first two requests the buffer grows past the longest header in one step.
 	large := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000\r\n\r\n" + strings.Repeat("b", 30_000)
 	medium := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000\r\n\r\n" + strings.Repeat("b", 4000)
 	tooLong := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nX-A: " + strings.Repeat("a", 3*limits.HeaderBytesMax/2) + "\r\n\r\n"
 	f.Add([]byte(large+medium+tooLong), byte(0))
 	f.Fuzz(func(t *testing.T, input []byte, piece byte) {
-		// In a bubble nothing ends by its time but what waits for nothing else.
+		// In a bubble, time passes only when everything waits for it.
 		synctest.Test(t, func(t *testing.T) { sameAsNetHTTP(t, input, int(piece)) })
 	})
 }
 
-// sameAsNetHTTP checks the rule of FuzzHTTP1 for one connection.
+// sameAsNetHTTP checks the rules of FuzzHTTP1 for one connection.
 func sameAsNetHTTP(t *testing.T, input []byte, piece int) {
 	ours, answers, remaining, handedOver := servedHere(t, input, piece)
 	if !bytes.HasSuffix(input, remaining) {
@@ -108,11 +107,11 @@ type arrived struct {
 	Trailer                          http.Header
 }
 
-// arrivals notes the requests of one connection.
+// arrivals records the requests of one connection.
 type arrivals []arrived
 
 func (a *arrivals) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	header := make(http.Header) // what r has is used again
+	header := make(http.Header) // r reuses its header
 	for name, values := range r.Header {
 		header[strings.Clone(name)] = slices.Clone(values)
 	}
@@ -124,8 +123,8 @@ func (a *arrivals) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// servedHere sends the bytes to a connection of this package. remaining returns the unused bytes, and
-// handedOver reports whether they were handed over.
+// servedHere sends the bytes to a connection of this package. remaining is the bytes that no
+// request used, and handedOver reports whether the connection was handed over with them.
 func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answers, remaining []byte, handedOver bool) {
 	var seen arrivals
 	conn := newScript(input, piece)
@@ -150,8 +149,8 @@ func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answ
 	return seen, conn.output, remaining, handedOver
 }
 
-// servedByNetHTTP sends the bytes to a server of net/http with the settings of
-// ours, but no HTTP/2: its beginning counts only as that of a connection.
+// servedByNetHTTP sends the bytes to a server of net/http with our settings, but without HTTP/2,
+// which is recognized only at the beginning of a connection.
 func servedByNetHTTP(t *testing.T, input []byte, piece int) []arrived {
 	var seen arrivals
 	conn := newScript(input, piece)
@@ -174,14 +173,13 @@ func servedByNetHTTP(t *testing.T, input []byte, piece int) []arrived {
 	return seen
 }
 
-// oneConnection is a listener that brings one connection.
+// oneConnection is a listener with one connection.
 type oneConnection struct {
 	conns chan net.Conn // capacity 1: the connection
 	done  chan struct{} // closed by Close
 	once  sync.Once
 }
 
-// Accept waits for the connection.
 func (l *oneConnection) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conns:
@@ -191,20 +189,18 @@ func (l *oneConnection) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept.
 func (l *oneConnection) Close() error {
 	l.once.Do(func() { close(l.done) })
 	return nil
 }
 
-// Addr is an address that says nothing.
 func (l *oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
 
-// script is a connection on which a text comes, a piece at a time, and then its
-// end. It takes whatever is sent and knows no deadlines.
+// script is a connection from which a text is read, one piece at a time. It accepts whatever is
+// written and has no deadlines.
 type script struct {
 	mu     sync.Mutex
-	input  []byte // what has not been read
+	input  []byte // the rest of the text
 	piece  int    // 0: all at once
 	output []byte
 	once   sync.Once
@@ -224,7 +220,6 @@ func (c *script) closed() bool {
 	}
 }
 
-// Read returns the next piece.
 func (c *script) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,7 +235,7 @@ func (c *script) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write notes an answer.
+// Write records what is written.
 func (c *script) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,29 +243,23 @@ func (c *script) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends the connection.
 func (c *script) Close() error {
 	c.once.Do(func() { close(c.end) })
 	return nil
 }
 
-// LocalAddr is an address that says nothing.
 func (c *script) LocalAddr() net.Addr { return &net.TCPAddr{} }
 
-// RemoteAddr is the same.
 func (c *script) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
-// SetDeadline does nothing, as do the other two.
 func (c *script) SetDeadline(time.Time) error { return nil }
 
-// SetReadDeadline does nothing.
 func (c *script) SetReadDeadline(time.Time) error { return nil }
 
-// SetWriteDeadline does nothing.
 func (c *script) SetWriteDeadline(time.Time) error { return nil }
 
-// TestLineEndsLeaveAConnectionIdle: line ends after a request are not the
-// beginning of the next one, so that a shutdown need not wait for it.
+// TestLineEndsLeaveAConnectionIdle checks that line ends after a request do not begin the next one,
+// so that a shutdown need not wait for it.
 func TestLineEndsLeaveAConnectionIdle(t *testing.T) {
 	for _, piece := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {

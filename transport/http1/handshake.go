@@ -56,7 +56,7 @@ func (c *handshakeConn) end() {
 	<-c.turns
 }
 
-// NetConn returns the connection below.
+// NetConn returns the wrapped connection.
 func (c *handshakeConn) NetConn() net.Conn { return c.Conn }
 
 func (c *handshakeConn) Read(b []byte) (int, error) {

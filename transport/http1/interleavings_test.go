@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Every request gets its own answer, however requests are suspended, resumed, slow, pipelined
-// and cut off: a lost one would keep its client waiting.
+// Every request gets its own answer, also if requests are suspended, resumed, slow, pipelined, or
+// cut off. A lost answer would let its client wait forever.
 func TestNoAnswerIsLost(t *testing.T) {
 	w := newWaiters(t, nil, 0)
 	w.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -21,7 +21,7 @@ func TestNoAnswerIsLost(t *testing.T) {
 		answer := func() { _, _ = out.Write(body) }
 		pause := []time.Duration{0, time.Microsecond, time.Millisecond, watchAfter - time.Millisecond, watchAfter,
 			watchAfter + time.Millisecond}[rand.IntN(6)]
-		if rand.IntN(4) == 0 { // as calls that do not wait for messages
+		if rand.IntN(4) == 0 { // like a call that does not wait for messages
 			time.Sleep(pause)
 			answer()
 			return
@@ -31,7 +31,7 @@ func TestNoAnswerIsLost(t *testing.T) {
 			resume()
 			return
 		}
-		ended := make(chan struct{}) // once: by the pause, or by the client's leaving
+		ended := make(chan struct{}) // closed after the pause or the client's departure
 		ctx := r.Context()
 		go func() {
 			defer close(ended)
@@ -42,7 +42,7 @@ func TestNoAnswerIsLost(t *testing.T) {
 			resume()
 		}()
 		if rand.IntN(4) == 0 {
-			<-ended // the request goes on before its handler has returned
+			<-ended // the request resumes before its handler returns
 		}
 	})
 	var clients sync.WaitGroup
@@ -56,8 +56,8 @@ func TestNoAnswerIsLost(t *testing.T) {
 	clients.Wait()
 }
 
-// askAndLeave sends requests over one connection and wants each answer. At last it leaves
-// without waiting for one.
+// askAndLeave sends requests over one connection and checks each answer. At the end it closes the
+// connection without waiting for an answer.
 func askAndLeave(t *testing.T, address, name string) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -69,7 +69,7 @@ func askAndLeave(t *testing.T, address, name string) {
 	reader := bufio.NewReader(conn)
 	for n := 0; n < 12; {
 		text, first := "", n
-		for range 1 + rand.IntN(3) { // in one write, or in two
+		for range 1 + rand.IntN(3) { // often several requests in one write
 			text += post(fmt.Sprintf("%s.%d", name, n))
 			n++
 		}

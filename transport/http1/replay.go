@@ -23,7 +23,7 @@ type replayConn struct {
 	read []byte
 }
 
-// NetConn returns the connection below.
+// NetConn returns the wrapped connection.
 func (c *replayConn) NetConn() net.Conn { return c.Conn }
 
 func (c *replayConn) Read(p []byte) (int, error) {

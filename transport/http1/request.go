@@ -11,8 +11,8 @@ import (
 
 var headerEnd = []byte("\r\n\r\n")
 
-// endOfHeader returns the length of the header in b, 0 if b does not hold its end. The first
-// searched bytes were searched before.
+// endOfHeader returns the length of the header in b, 0 if b does not hold its end. An earlier call
+// has checked the bytes before searched.
 func endOfHeader(b []byte, searched int) int {
 	from := max(0, searched-len(headerEnd)+1)
 	if i := bytes.Index(b[from:], headerEnd); i >= 0 {
@@ -26,8 +26,8 @@ const (
 	versionLine = " HTTP/1.1"
 )
 
-// mayBePost reports whether b may begin a header that parse accepts. The first searched bytes
-// were checked before.
+// mayBePost reports whether b may begin a header that parse accepts. An earlier call
+// has checked the bytes before searched.
 func mayBePost(b []byte, searched int) bool {
 	n := min(len(b), len(postLine))
 	return string(b[:n]) == postLine[:n] && !bareLineFeed(b, searched)

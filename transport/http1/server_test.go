@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// length answers with the length of the body, or with what is wrong with it.
+// length answers with the length of the body, or with an error status.
 var length = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if errors.Is(err, budget.ErrExhausted) {
@@ -41,8 +41,8 @@ var length = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, strconv.Itoa(len(body)))
 })
 
-// dial serves one end of a connection and returns the other. In a bubble the
-// deadlines of both pass at once when nothing else happens.
+// dial returns the client's end of a new connection. In a bubble, a deadline passes as soon as
+// nothing else can happen.
 func dial(t *testing.T, s *Server) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -91,8 +91,7 @@ func wantAnswer(t *testing.T, r *bufio.Reader, status int, body string) *http.Re
 	return response
 }
 
-// wantClosed waits until the server closes the connection, and says how long
-// that took.
+// wantClosed waits until the server closes the connection, and checks how long that took.
 func wantClosed(t *testing.T, r *bufio.Reader, after time.Duration) {
 	t.Helper()
 	started := time.Now()
@@ -104,7 +103,7 @@ func wantClosed(t *testing.T, r *bufio.Reader, after time.Duration) {
 	}
 }
 
-// TestDeadlines: no client keeps a connection without sending requests.
+// TestDeadlines checks that a client cannot keep a connection without sending requests.
 func TestDeadlines(t *testing.T) {
 	for name, c := range map[string]struct {
 		send  string
@@ -138,7 +137,7 @@ func TestHandshakeDeadline(t *testing.T) {
 		_, reader := dial(t, s)
 		wantClosed(t, reader, limits.HeaderTimeout)
 		conn, reader := dial(t, s)
-		write(t, conn, "POST / HTTP/1.1\r\n"[:5]) // all that it reads
+		write(t, conn, "POST / HTTP/1.1\r\n"[:5]) // the server reads no more
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil || response.StatusCode != http.StatusBadRequest {
 			t.Fatalf("got %+v, %v", response, err)
@@ -147,8 +146,8 @@ func TestHandshakeDeadline(t *testing.T) {
 	})
 }
 
-// TestTrickle: a header that comes a byte at a time gains no time, and a body
-// that does not come is answered when its time is up.
+// TestTrickle checks that a header has no more time if it arrives byte by byte, and that an
+// incomplete body is answered when its time is over.
 func TestTrickle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, reader := dial(t, newServer(t, Config{}))
@@ -162,7 +161,7 @@ func TestTrickle(t *testing.T) {
 				}
 			}
 		})
-		// The header's time begins with its first byte.
+		// The time of the header begins with its first byte.
 		wantClosed(t, reader, limits.HeaderTimeout+time.Second)
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -181,8 +180,7 @@ type panicConn struct{ net.Conn }
 
 func (panicConn) Read([]byte) (int, error) { panic("read") }
 
-// TestPanicClosesOneConnection: a mistake outside of the handler does not end
-// the process.
+// TestPanicClosesOneConnection checks that a panic outside of the handler does not end the process.
 func TestPanicClosesOneConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, Config{Handover: func(net.Conn) { panic("handover") }})
@@ -202,7 +200,7 @@ func TestPanicClosesOneConnection(t *testing.T) {
 	})
 }
 
-// TestPanicLeavesItsTurn has a handshake panic, after which others have their turn.
+// TestPanicLeavesItsTurn checks that a panic in a handshake gives its turn back.
 func TestPanicLeavesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, Config{TLS: &tls.Config{
@@ -216,7 +214,7 @@ func TestPanicLeavesItsTurn(t *testing.T) {
 				MinVersion: tls.VersionTLS12}).HandshakeContext(t.Context()); err == nil {
 				t.Error("a handshake without an answer succeeded")
 			}
-			_ = theirs.Close() // it is gone
+			_ = theirs.Close() // it is closed already
 		}
 		synctest.Wait()
 		if n := len(s.turns); n != 0 {
@@ -234,8 +232,8 @@ func shutdown(t *testing.T, s *Server) {
 	synctest.Wait()
 }
 
-// TestBeginningOfNextRequest: the first byte of the next request does not keep
-// the large buffer of this one.
+// TestBeginningOfNextRequest checks that the large buffer of a request is freed although the first
+// byte of the next one has arrived.
 func TestBeginningOfNextRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, Config{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(2 * watchAfter) })})
@@ -255,8 +253,8 @@ func TestBeginningOfNextRequest(t *testing.T) {
 	})
 }
 
-// TestHostileRequestLeavesNothing: after a request with a large header, or a
-// large body, a connection is as small as after any other.
+// TestHostileRequestLeavesNothing checks that a connection keeps no more memory after a large
+// header or body than after other requests.
 func TestHostileRequestLeavesNothing(t *testing.T) {
 	var hostile strings.Builder
 	hostile.WriteString("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n")
@@ -301,7 +299,7 @@ func TestHostileRequestLeavesNothing(t *testing.T) {
 // heap returns the size of the reachable memory.
 func heap() int {
 	runtime.GC()
-	runtime.GC() // pools survive the first
+	runtime.GC() // pools survive the first one
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
@@ -314,9 +312,8 @@ func shutdownNow(t *testing.T, s *Server) {
 	}
 }
 
-// TestBodiesOverBudget: bodies that are not complete hold no more than the
-// budget; those that find no room are answered at once or after a wait, and the
-// connection goes on.
+// TestBodiesOverBudget checks that incomplete bodies hold no more than the budget. A body without
+// room is refused at once or after a wait, and its connection stays usable.
 func TestBodiesOverBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		account := budget.New(4 << 20)
@@ -359,8 +356,8 @@ func TestBodiesOverBudget(t *testing.T) {
 	})
 }
 
-// TestAnswersOverBudget: answers that nobody reads hold no more than the budget,
-// and not for long; the handler of another one can say so instead.
+// TestAnswersOverBudget checks that answers which clients do not read hold no more than the budget,
+// for a limited time. A handler whose answer has no room can answer with an error instead.
 func TestAnswersOverBudget(t *testing.T) {
 	const size = 1 << 20
 	large := make([]byte, size)
@@ -393,7 +390,7 @@ func TestAnswersOverBudget(t *testing.T) {
 		wantAnswer(t, reader, http.StatusOK, "")
 		write(t, conn, post(""))
 		wantAnswer(t, reader, http.StatusServiceUnavailable, "full")
-		// The first ones wrote before memory was scarce, and have longest.
+		// The first answers were written before memory was scarce, so they have the longest time.
 		time.Sleep(limits.WriteLimit(size, false) + time.Second)
 		if used := account.Usage().Used; used != 0 {
 			t.Errorf("%d bytes are still used", used)
@@ -407,8 +404,8 @@ func TestAnswersOverBudget(t *testing.T) {
 	})
 }
 
-// TestKeptBuffersWhileScarce: what connections keep for their next request is
-// given back when others need it.
+// TestKeptBuffersWhileScarce checks that connections give up the buffers for their next requests
+// when others need the memory.
 func TestKeptBuffersWhileScarce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		account := budget.New(256 << 10)

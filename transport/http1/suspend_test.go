@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// suspending suspends its requests until release is closed or their context ends, and
-// answers with their body.
+// suspending suspends each request until release is closed or its context ends, and then answers
+// with its body.
 func suspending(t *testing.T, release <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -40,8 +40,8 @@ func suspending(t *testing.T, release <-chan struct{}) http.Handler {
 	})
 }
 
-// A connection whose request is suspended has no goroutine. Its answer comes when the
-// request goes on, then that to what the client sent meanwhile.
+// A connection with a suspended request has no goroutine. The request is answered once it resumes,
+// and after it the request that the client sent meanwhile.
 func TestSuspendedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -53,7 +53,7 @@ func TestSuspendedRequests(t *testing.T) {
 		}
 		write(t, conn, post("later"))
 		written := make(chan struct{})
-		go func() { // a pipe takes it when it is read
+		go func() { // written when the server reads the pipe
 			_, _ = io.WriteString(conn, post("at once"))
 			close(written)
 		}()
@@ -82,7 +82,7 @@ func TestPanicAfterSuspending(t *testing.T) {
 	})
 }
 
-// Shutdown waits for suspended requests, and ends them when its time is over.
+// Shutdown waits for suspended requests and ends them when its context ends.
 func TestShutdownWhileSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -115,7 +115,7 @@ func TestShutdownWhileSuspended(t *testing.T) {
 	})
 }
 
-// The departure of clients is noticed while their requests are suspended.
+// Departures of clients are noticed while their requests are suspended.
 func TestDeparturesWhileSuspended(t *testing.T) {
 	const clients = 60
 	left := make(chan string, clients)

@@ -246,7 +246,7 @@ func (c *conn) breakOff(code frame.ErrCode) {
 	c.ending.until = c.server.Now().Add(lingering)
 	c.mu.Unlock()
 	if err == nil && c.setReadDeadline(c.ending.until) == nil {
-		_, _ = io.Copy(io.Discard, c.conn) // until the end of that time
+		_, _ = io.Copy(io.Discard, c.conn) // until ending.until
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// peer is a client that writes frames as it likes. All in a bubble: time passes when nothing
-// else can happen.
+// peer is a client that writes any frames. It is used in a bubble, where time passes only when
+// nothing else can happen.
 type peer struct {
 	t      *testing.T
 	server *Server
@@ -33,19 +33,19 @@ type peer struct {
 	frames chan said
 }
 
-// said is a frame of the server.
+// said is a frame that the server sent.
 type said struct {
 	kind   frame.FrameType
 	stream uint32
-	code   frame.ErrCode // of a reset, or of the end of the connection
-	status string        // of headers
+	code   frame.ErrCode // of a reset or a GOAWAY
+	status string        // of a HEADERS frame
 	length int           // of the frame
-	data   int           // bytes of a body
+	data   int           // bytes of the body
 	ping   [8]byte
 }
 
-// dialPeer connects, unless the client is to say something else than the preface. Frames
-// must be read, with next, for the server to go on.
+// dialPeer connects and writes the preface, or another text. The server blocks when too many of its
+// frames were not read.
 func dialPeer(t *testing.T, handler http.HandlerFunc, preface string) *peer {
 	t.Helper()
 	here, there := net.Pipe()
@@ -68,7 +68,7 @@ func dialPeer(t *testing.T, handler http.HandlerFunc, preface string) *peer {
 	return p
 }
 
-// read reads what the server says until the end of the connection.
+// read reads the server's frames until the end of the connection.
 func (p *peer) read() {
 	defer close(p.frames)
 	in := frame.NewFramer(nil, p.conn)
@@ -95,7 +95,7 @@ func (p *peer) read() {
 	}
 }
 
-// write writes bytes, or finds that the server has closed the connection.
+// write writes bytes. The server may have closed the connection already.
 func (p *peer) write(b []byte) {
 	p.t.Helper()
 	if _, err := p.conn.Write(b); err != nil && !errors.Is(err, io.ErrClosedPipe) {
@@ -103,7 +103,7 @@ func (p *peer) write(b []byte) {
 	}
 }
 
-// begin sends settings, as clients do at first.
+// begin sends SETTINGS, as clients do first.
 func (p *peer) begin(settings ...frame.Setting) *peer {
 	p.t.Helper()
 	p.sent(p.out.WriteSettings(settings...))
@@ -117,7 +117,7 @@ func (p *peer) sent(err error) {
 	}
 }
 
-// request begins a request with further headers, as names and values.
+// request begins a request with additional headers, given as names and values.
 func (p *peer) request(stream uint32, ended bool, headers ...string) {
 	p.t.Helper()
 	p.block.Reset()
@@ -131,7 +131,7 @@ func (p *peer) request(stream uint32, ended bool, headers ...string) {
 		EndHeaders: true}))
 }
 
-// until returns the first frame that is wanted, and nothing if the connection ends before.
+// until returns the first frame that is wanted, or a zero frame at the end of the connection.
 func (p *peer) until(wanted func(said) bool) said {
 	for f := range p.frames {
 		if wanted(f) {
@@ -150,7 +150,7 @@ func (p *peer) wantReset(stream uint32, code frame.ErrCode) {
 	}
 }
 
-// wantGoAway waits until the connection is ended.
+// wantGoAway waits until the server ends the connection.
 func (p *peer) wantGoAway(code frame.ErrCode) {
 	p.t.Helper()
 	f := p.until(func(f said) bool { return f.kind == frame.FrameGoAway })
@@ -161,7 +161,7 @@ func (p *peer) wantGoAway(code frame.ErrCode) {
 	}
 }
 
-// wantAnswer waits until a stream has its header.
+// wantAnswer waits for the header of a stream's answer.
 func (p *peer) wantAnswer(stream uint32, status string) {
 	p.t.Helper()
 	if f := p.until(func(f said) bool { return f.stream == stream }); f.status != status {
@@ -178,7 +178,7 @@ func readAll(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// An error of the client ends the connection with its code.
+// An error of the client ends the connection with a certain code.
 func TestMistakesEndTheConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		code frame.ErrCode
@@ -268,7 +268,7 @@ func TestMistakesEndTheConnection(t *testing.T) {
 	}
 }
 
-// A mistake in one stream ends that stream alone.
+// A mistake in one stream ends only that stream.
 func TestMistakesEndTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := dialPeer(t, readAll, frame.ClientPreface).begin()
@@ -328,7 +328,7 @@ func TestMistakesEndTheStream(t *testing.T) {
 	})
 }
 
-// The server sends no more than the client permits, and all of it in the end.
+// The server sends no more than the windows permit, and in the end everything.
 func TestWindowsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 300_000
@@ -352,11 +352,11 @@ func TestWindowsAreKept(t *testing.T) {
 		p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 20_010})
 		permitted += 20_000
 		take()
-		p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 0}) // now below zero
+		p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 0}) // the window is negative now
 		p.sent(p.out.WriteWindowUpdate(1, 20_010))
 		take()
 		p.sent(p.out.WriteWindowUpdate(1, size))
-		permitted = windowAtFirst // that of the connection
+		permitted = windowAtFirst // the window of the connection
 		take()
 		p.sent(p.out.WriteWindowUpdate(0, size))
 		permitted = size
@@ -383,8 +383,8 @@ func TestTableOfHeaders(t *testing.T) {
 	})
 }
 
-// Frames that bring nothing are counted by the second also while the client never pauses: here each
-// write ends in the middle of a frame.
+// Useless frames are counted per second, also if the client never pauses. Here each write ends in
+// the middle of a frame.
 func TestIdleFramesOfALongBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := dialPeer(t, readAll, frame.ClientPreface).begin()
@@ -401,8 +401,8 @@ func TestIdleFramesOfALongBody(t *testing.T) {
 	})
 }
 
-// Two callers of one connection are served beside each other, however well their requests fall
-// into the gaps of each other's.
+// Two callers on one connection are served concurrently, also if the requests of each always fall
+// between those of the other.
 func TestTwoCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int32
@@ -435,7 +435,7 @@ func TestTwoCallers(t *testing.T) {
 	})
 }
 
-// Who has as many streams as are permitted may open another one as soon as one has ended.
+// A client at the limit of streams may open another one as soon as one has ended.
 func TestStreamsMax(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -463,7 +463,7 @@ func TestStreamsMax(t *testing.T) {
 	})
 }
 
-// A client that resets its requests at once has no more handlers running than others.
+// A client that resets its requests at once does not get more running handlers than others.
 func TestResetsFreeNoHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -488,8 +488,8 @@ func TestResetsFreeNoHandlers(t *testing.T) {
 	})
 }
 
-// A handler may have goroutines that look at its request after it has returned, because the
-// client gave up. The request stays as it is for them.
+// Goroutines of a handler may read its request after the client gave up and the handler returned.
+// The request must not change for them.
 func TestRequestStaysForWhoOutlivesItsHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := make(chan *http.Request, 1)
@@ -513,7 +513,7 @@ func TestRequestStaysForWhoOutlivesItsHandler(t *testing.T) {
 	})
 }
 
-// What a reset has thrown away of a body is missing, also of one that had come whole.
+// A body of which a reset discarded a part is incomplete, even if it had arrived completely.
 func TestResetBodyIsNotWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, some = 10_000, 4096
@@ -538,8 +538,8 @@ func TestResetBodyIsNotWhole(t *testing.T) {
 	})
 }
 
-// Silence ends a connection: at once none that waits, and none that has something going as
-// long as the client answers.
+// A silent connection ends: at once if a frame is incomplete, after a while if it has no request,
+// and with a request if the client answers no pings.
 func TestSilence(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -578,8 +578,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A stream that says nothing for long lives while the client answers pings, and its body has
-// the time that the handler gives it.
+// A silent stream stays open while the client answers pings, and the time for its body is the one
+// that its handler sets.
 func TestLongStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := dialPeer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -588,7 +588,7 @@ func TestLongStream(t *testing.T) {
 			}
 			readAll(w, r)
 		}, frame.ClientPreface).begin()
-		p.request(1, false, ":path", "/") // refused: twice
+		p.request(1, false, ":path", "/") // this request is invalid, as :path is given twice
 		p.wantReset(1, frame.ErrCodeProtocol)
 		p.request(3, false)
 		begun := time.Now()
@@ -606,7 +606,7 @@ func TestLongStream(t *testing.T) {
 	})
 }
 
-// What is no HTTP/2 goes elsewhere with all its bytes.
+// A connection that does not begin with HTTP/2 is handed over with all its bytes.
 func TestOthers(t *testing.T) {
 	for _, text := range []string{"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/1.1\r\nHost: h\r\n\r\n", "P\x00"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -630,8 +630,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// FuzzConn sends arbitrary bytes after the preface. The server must answer with whole frames,
-// keep the windows that every client has at first, and end with the connection.
+// FuzzConn sends arbitrary bytes after the preface. The server must answer with complete frames,
+// respect the default windows, and end with the connection.
 func FuzzConn(f *testing.F) {
 	block := append([]byte{0x83, 0x86, 0x84}, appendField(nil, "a", "b")...)
 	settings := appendSettings(nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// Frames that cost the client a few bytes and bring nothing end the connection, of whatever
-// kind they are.
+// A flood of frames that are cheap for the client and of no use ends the connection, for each kind
+// of frame.
 func TestFloodsEndTheConnection(t *testing.T) {
 	for name, act := range map[string]func(p *peer, n int){
 		"empty continuations": func(p *peer, n int) {
@@ -77,8 +77,8 @@ func TestFloodsEndTheConnection(t *testing.T) {
 	}
 }
 
-// A client may tell of each piece of an answer that it has read it, however small the pieces
-// and fast it is.
+// A client may send a window update for each piece of an answer, however small and frequent the
+// pieces are.
 func TestWindowsOfManyPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const piece, pieces = 10, 2 * idleFramesMax
@@ -102,7 +102,7 @@ func TestWindowsOfManyPieces(t *testing.T) {
 	})
 }
 
-// Whatever a client says without requests, the connection ends as an idle one.
+// A connection without requests ends as idle, whichever other frames the client sends.
 func TestIdleConnectionsEnd(t *testing.T) {
 	for name, say := range map[string]func(p *peer){
 		"windows":  func(p *peer) { p.sent(p.out.WriteWindowUpdate(0, 1)) },
@@ -132,8 +132,8 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	}
 }
 
-// A change of the windows of all streams wakes none that cannot go on: the frame is much
-// cheaper than what it would cause.
+// A change of the windows of all streams wakes only the streams that can send more. Otherwise one
+// cheap frame would cause much work.
 func TestWindowsWakeStreamsThatCanContinue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := dialPeer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 200)) }, frame.ClientPreface)
@@ -142,7 +142,7 @@ func TestWindowsWakeStreamsThatCanContinue(t *testing.T) {
 			p.request(2*i+1, true)
 		}
 		p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 0})
-		synctest.Wait() // all are 100 below zero
+		synctest.Wait() // all windows are at -100
 		const frames = 100
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -152,15 +152,15 @@ func TestWindowsWakeStreamsThatCanContinue(t *testing.T) {
 			synctest.Wait()
 		}
 		runtime.ReadMemStats(&after)
-		// Whoever is woken makes a timer when he waits again.
+		// A stream that is woken and waits again allocates a timer.
 		if made := after.Mallocs - before.Mallocs; made > frames*streamsMax/2 {
 			t.Errorf("%d allocations for %d frames and %d streams", made, frames, streamsMax)
 		}
 	})
 }
 
-// What a connection keeps for its next request is nothing that the client sent, and not
-// more for a request with many headers.
+// The stream that a connection keeps for its next request contains nothing of the client, and it is
+// not kept after a request with many headers.
 func TestKeptStreamIsSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := dialPeer(t, readAll, frame.ClientPreface).begin()
@@ -195,8 +195,8 @@ func TestKeptStreamIsSmall(t *testing.T) {
 	})
 }
 
-// Requests that overlap are made of what those before them were made of, up to a bound, and a
-// connection on which nothing comes keeps nothing.
+// Concurrent requests reuse the streams of earlier ones, up to a limit. An idle connection keeps
+// none.
 func TestStreamsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var commit chan struct{}
@@ -224,7 +224,7 @@ func TestStreamsAreKept(t *testing.T) {
 				t.Errorf("%d streams are kept, want %d", n, keptMax)
 			}
 		}
-		time.Sleep(pingAfter + time.Second) // of the bubble's time
+		time.Sleep(pingAfter + time.Second) // in the bubble
 		if n := kept(); n != 0 {
 			t.Errorf("%d streams are kept by a connection that waits", n)
 		}

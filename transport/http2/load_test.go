@@ -8,8 +8,8 @@ import (
 	frame "golang.org/x/net/http2"
 )
 
-// All connections together have no more requests under way than the server permits, and
-// those of one address leave a tenth to others. What is refused may be sent again.
+// All connections together have no more requests in progress than the server permits, and one
+// address leaves a tenth of them to others. A refused request may be sent again.
 func TestStreamsOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -19,7 +19,7 @@ func TestStreamsOfAll(t *testing.T) {
 		p.server.load.max, p.server.load.perHost = limit, limit-limit/10
 		for i := range uint32(limit - limit/10) {
 			p.request(2*i+1, true)
-			synctest.Wait() // the next one sees that it runs
+			synctest.Wait() // the request is counted before the next one
 		}
 		p.request(1001, true)
 		p.wantReset(1001, frame.ErrCodeRefusedStream)
@@ -48,7 +48,7 @@ func TestStreamsOfAll(t *testing.T) {
 	})
 }
 
-// Whoever has an address of IPv6 has all of its network, and others have none of that.
+// All addresses of an IPv6 network share one limit, and other networks have their own.
 func TestSharesOfNetworks(t *testing.T) {
 	l := newLoad(100)
 	first := l.share(addr("[2001:db8:1:2::1]:1"))

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// writes is a connection whose client reads at once, as a kernel does.
+// writes is a connection whose writes succeed at once, as if the kernel had buffered them.
 type writes struct {
 	net.Conn
 	mu  sync.Mutex
@@ -41,8 +41,8 @@ func (w *writes) taken() (n int, all []byte) {
 	return n, all
 }
 
-// Requests that came together are read at once, and what is answered at the same time leaves
-// with a few writes, where the node has one processor.
+// On one processor, requests that arrive together are read at once, and answers that are ready at
+// the same time are sent in few writes.
 func TestAnswersLeaveTogether(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAnswersLeaveTogether(t *testing.T) {
 			block.Reset()
 			for _, f := range []hpack.HeaderField{{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"},
 				{Name: ":path", Value: "/"}, {Name: "padding", Value: string(bytes.Repeat([]byte{'x'}, 100+int(i)))}} {
-				f.Sensitive = true // no table makes the block small
+				f.Sensitive = true // no table, so that the block stays small
 				_ = coder.WriteField(f)
 			}
 			if err := out.WriteHeaders(frame.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: block.Bytes(), EndStream: true,
@@ -88,7 +88,7 @@ func TestAnswersLeaveTogether(t *testing.T) {
 		if ended != calls || n > calls/4 {
 			t.Errorf("%d answers in %d writes, want %d in a few", ended, n, calls)
 		}
-		_ = here.Close() // there is nothing more to say
+		_ = here.Close()
 		if err := s.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}

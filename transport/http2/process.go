@@ -125,7 +125,6 @@ func (st *stream) widen(change int64) error {
 	return nil
 }
 
-// windowUpdate applies a window update.
 func (c *conn) windowUpdate(f *frame.WindowUpdateFrame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

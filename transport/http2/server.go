@@ -83,7 +83,6 @@ func (s *Server) Serve(accepted net.Conn) {
 	go c.serve()
 }
 
-// refused calls Refused.
 func (s *Server) refused(why string, conn net.Conn, err error) {
 	if s.Refused != nil {
 		s.Refused(why, conn.RemoteAddr(), err)

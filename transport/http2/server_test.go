@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// served is a Server behind a listener of loopback, and a client of net/http.
+// served is a Server on a loopback listener, with a client of net/http.
 type served struct {
 	server *Server
 	url    string
@@ -73,7 +73,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *served {
 	return s
 }
 
-// described is all that a client sees of an answer.
+// described returns everything that a client sees of an answer.
 func described(t *testing.T, client *http.Client, method, url string, header http.Header, body io.Reader) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
@@ -105,7 +105,7 @@ func described(t *testing.T, client *http.Client, method, url string, header htt
 	return out.String()
 }
 
-// answers are handlers by path, each with something that answers can be.
+// answers contains handlers by path. Each tests one feature of answers.
 var answers = map[string]http.HandlerFunc{
 	"/echo": func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -159,8 +159,8 @@ var answers = map[string]http.HandlerFunc{
 	"/twice":  func(w http.ResponseWriter, _ *http.Request) { w.Header()["D"] = []string{"1", "2"} },
 }
 
-// Clients see the same of this server as of net/http's, on one connection, and again when the
-// connection is known to be used by one request at a time.
+// Clients see the same from this server as from net/http's, on one connection, also when the server
+// knows that the connection has one request at a time.
 func TestSameAsNetHTTP(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) { answers[r.URL.Path](w, r) }
 	ours := serve(t, handler)
@@ -214,7 +214,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 	}
 }
 
-// Many requests of one connection are served at the same time, each with its own answer.
+// Many requests on one connection are served concurrently, each with its own answer.
 func TestManyAtOnce(t *testing.T) {
 	const requests = 200
 	var arrived sync.WaitGroup
@@ -243,8 +243,8 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// A request on a connection that had one at a time is served while an earlier one still
-// takes its time, and one whose client leaves ends.
+// After a connection had one request at a time, a second request is still served while the first
+// one is slow, and a request ends when its client leaves.
 func TestReadsOnBesideSlowHandlers(t *testing.T) {
 	second, begun, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var connections atomic.Int32
@@ -262,7 +262,7 @@ func TestReadsOnBesideSlowHandlers(t *testing.T) {
 		_, _ = io.WriteString(w, r.URL.Path)
 	})
 	through := s.client.Transport.(*http.Transport)
-	through.MaxConnsPerHost = 1 // it may dial another while it hears of an answer
+	through.MaxConnsPerHost = 1 // otherwise the client may dial again while an answer arrives
 	through.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		connections.Add(1)
 		return new(net.Dialer).DialContext(ctx, network, address)
@@ -299,7 +299,7 @@ func TestReadsOnBesideSlowHandlers(t *testing.T) {
 	alone()
 	leaving, leave := context.WithCancel(t.Context())
 	go func() { first <- get(leaving, "/left") }()
-	alone() // meanwhile
+	alone() // meanwhile, other requests are served
 	<-begun
 	leave()
 	<-ended
@@ -311,7 +311,7 @@ func TestReadsOnBesideSlowHandlers(t *testing.T) {
 	}
 }
 
-// Shutdown lets the request under way end, and no connection outlives it.
+// Shutdown waits for requests in progress, and no connection outlives it.
 func TestShutdownWaits(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -336,7 +336,7 @@ func TestShutdownWaits(t *testing.T) {
 	}
 }
 
-// What does not end until the end of Shutdown's context is ended.
+// Requests that last longer than Shutdown's context are ended.
 func TestShutdownEnds(t *testing.T) {
 	started := make(chan struct{})
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -357,8 +357,8 @@ func TestShutdownEnds(t *testing.T) {
 	<-s.server.open.Ended()
 }
 
-// Without keep-alives a connection ends when it has no request, and the client comes back on
-// another. It may have one more on its way when it hears of that.
+// Without keep-alives a connection ends once it has no request, and the client uses another one. It
+// may send one more request before it notices.
 func TestKeepAlives(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RemoteAddr) })
 	from := func() string {

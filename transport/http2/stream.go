@@ -45,7 +45,7 @@ type stream struct {
 	writeUntil time.Time // zero: limits.WriteLimit of each write
 	lost       error     // the client does not read the answer
 	over       bool      // the end of the answer was sent
-	running    bool      // its handler is counted
+	running    bool      // its handler runs and counts in streams.running
 
 	blank   *http.Request // the common fields of all requests of the stream
 	request *http.Request

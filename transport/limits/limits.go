@@ -13,7 +13,7 @@ const (
 	HeaderTimeout = 10 * time.Second
 	// BodyTimeout bounds the time for receiving a body.
 	BodyTimeout = 60 * time.Second
-	// WriteTimeout bounds the time in which a client must read its answer.
+	// WriteTimeout is the time in which a client must read a small answer; see WriteLimit.
 	WriteTimeout = 30 * time.Second
 	// ScarceTimeout replaces BodyTimeout and WriteTimeout for bodies and answers that are counted
 	// while memory is scarce.

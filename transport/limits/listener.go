@@ -171,7 +171,7 @@ type limitedConn struct {
 	closed   sync.Once
 }
 
-// NetConn returns the connection below.
+// NetConn returns the wrapped connection.
 func (c *limitedConn) NetConn() net.Conn { return c.Conn }
 
 // NoteRequest notes that a whole request came: the connection is no longer silent.

@@ -15,7 +15,6 @@ import (
 
 const accountsPath = "/v1/accounts"
 
-// accountRoutes returns the routes for accounts.
 func (a *Admin) accountRoutes(node submitter) []route {
 	s := accessAdmin{a, node}
 	return []route{
@@ -122,7 +121,7 @@ func (c nodeCollector) accounts(out chan<- prometheus.Metric) {
 		}
 		export("seriatim_account_messages", "Messages that an account stores, in queues, in archives of topics and for HTTP "+
 			"subscribers, by account.", cluster.Gauge, float64(a.Usage.Messages))
-		export("seriatim_account_bytes", "Bytes of these messages, bodies and attributes, by account.", cluster.Gauge,
+		export("seriatim_account_bytes", "Bytes of the messages that an account stores, bodies and attributes, by account.", cluster.Gauge,
 			float64(a.Usage.Bytes))
 		for _, of := range []struct {
 			what      string
@@ -134,8 +133,8 @@ func (c nodeCollector) accounts(out chan<- prometheus.Metric) {
 			{"bytes", a.Usage.Bytes, a.Quota.Bytes},
 		} {
 			if of.most != 0 {
-				export("seriatim_account_quota_ratio", "How much of a limit of its quota an account uses, by account and limit; nothing "+
-					"where there is no limit.",
+				export("seriatim_account_quota_ratio", "Share of each limit of its quota that an account uses, by account and limit; "+
+					"absent without a limit.",
 					cluster.Gauge, float64(of.has)/float64(of.most), cluster.MetricLabel{Name: "resource", Value: of.what})
 			}
 		}

@@ -33,7 +33,7 @@ type Node interface {
 type Options struct {
 	Node         Node
 	Version      string
-	QueueSeries  int // number of queues with metrics, by name; 0: none
+	QueueSeries  int // most queues with metrics of their own, the first ones by name; 0: none
 	Profiles     bool
 	Now          func() time.Time
 	Logger       *slog.Logger

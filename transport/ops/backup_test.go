@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// openNode is a node of its own behind an admin port.
+// openNode starts a node of its own with an admin port.
 func openNode(t *testing.T, name string) (*cluster.Node, *httptest.Server) {
 	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
@@ -120,7 +120,7 @@ func (brokenNode) Restore(context.Context, io.Reader, cluster.RestoreOptions) (c
 	return cluster.Restored{}, cluster.ErrOutcomeUnknown
 }
 
-// A page in an operator's browser can send neither of the types that are accepted.
+// A web page in an operator's browser cannot send the content types that a restore accepts.
 func TestRestoreFromAPage(t *testing.T) {
 	a := New(Options{Node: brokenNode{newNode(t)}, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	for contentType, want := range map[string]int{

@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// wholeNode is everything that the admin port asks.
+// wholeNode implements everything that the admin port needs of a node.
 type wholeNode struct{ *memberNode }
 
 func (wholeNode) Backup(context.Context) (*cluster.Backup, error) { return nil, cluster.ErrUnavailable }
@@ -60,7 +60,7 @@ func request(a *Admin, pattern, token string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Every endpoint lets in who has its role, and nobody else.
+// Each endpoint accepts callers with its role or a higher one, and nobody else.
 func TestEveryRouteWantsItsRole(t *testing.T) {
 	var log bytes.Buffer
 	a := guarded(t, &log)
@@ -70,7 +70,7 @@ func TestEveryRouteWantsItsRole(t *testing.T) {
 	}
 	for _, r := range routes {
 		if strings.HasPrefix(r.pattern, "GET /debug/pprof/profile") || strings.HasPrefix(r.pattern, "GET /debug/pprof/trace") {
-			continue // they take their time; their role is that of the others
+			continue // these calls take seconds; their role is that of the other profiles
 		}
 		for role := Nobody; role <= Administrator; role++ {
 			token, want := "secret-of-"+role.String(), role < r.needs
@@ -90,7 +90,7 @@ func TestEveryRouteWantsItsRole(t *testing.T) {
 				}
 			}
 		}
-		// Only what asks for its role may be open, and only health is.
+		// Only health endpoints may be open.
 		if r.needs == Nobody && !strings.Contains(r.pattern, "healthz") && !strings.HasSuffix(r.pattern, "z") {
 			t.Errorf("%s is open", r.pattern)
 		}
@@ -100,7 +100,7 @@ func TestEveryRouteWantsItsRole(t *testing.T) {
 	}
 }
 
-// What was done is in the log with who did it; what was refused is there once in a while.
+// An executed call is logged with its caller. Refused calls are logged only once in a while.
 func TestCallsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	a := guarded(t, &log)
@@ -139,7 +139,7 @@ func TestCallsAreLogged(t *testing.T) {
 	}
 }
 
-// Calls that keep much open are served a few at a time.
+// Expensive calls are served only a few at a time.
 func TestFewAtATime(t *testing.T) {
 	a := New(Options{Node: newNode(t), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	const most = 2

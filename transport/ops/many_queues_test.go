@@ -15,10 +15,10 @@ import (
 
 const (
 	manyQueues = 10_000
-	usedQueues = 100 // of them have a message
+	usedQueues = 100 // queues with a message
 )
 
-// countedNode counts by queue for as many queues as there are.
+// countedNode returns totals for all the queues.
 type countedNode struct{ *node }
 
 func (n countedNode) QueueTotals(each func(queue string, totals cluster.QueueTotals)) {
@@ -60,9 +60,8 @@ func (n *node) send(tb testing.TB, to int, id string) {
 	}}})
 }
 
-// With ten thousand queues, each with series of its own, everything is there; and while
-// one scrape follows another, sends go on: a scrape holds them up for some queues at a
-// time only.
+// With ten thousand queues a scrape contains the series of each queue. Sends continue during
+// scrapes, because a scrape holds the state's lock only for a few queues at a time.
 func TestMetricsOfManyQueues(t *testing.T) {
 	n := nodeWithManyQueues(t)
 	a := New(Options{Node: n, QueueSeries: manyQueues, Now: func() time.Time { return time.UnixMilli(int64(start)) },
@@ -101,8 +100,8 @@ func TestMetricsOfManyQueues(t *testing.T) {
 	cancel()
 	scraping.Wait()
 	t.Logf("a send: %v alone, %v beside %d scrapes", alone, beside, scrapes.Load())
-	// The scraper takes its share of a busy machine. If it held the state for a whole scrape,
-	// each send would wait some ten thousand times as long as it takes.
+	// The scraper takes its share of a busy machine. If it held the lock for a whole scrape, a send
+	// would take some ten thousand times as long.
 	if beside > 100*alone {
 		t.Errorf("a send takes %.1f times as long while metrics are scraped", float64(beside)/float64(alone))
 	}

@@ -44,8 +44,7 @@ func newRequests(registry *prometheus.Registry) *Requests {
 		}, []string{"action"}),
 	}
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "seriatim_auth_failures_total", Help: "Requests of clients that were not signed as they must be or not permitted, by " +
-			"error code.",
+		Name: "seriatim_auth_failures_total", Help: "Requests of clients without a valid signature or permission, by error code.",
 	}, []string{"code"})
 	r.refused = make(map[string]prometheus.Counter, len(authFailures))
 	for _, code := range authFailures {
@@ -83,7 +82,7 @@ func (r *Requests) Observe(request *service.Request) {
 
 func registerNode(registry *prometheus.Registry, a *Admin) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "seriatim_build_info", Help: "Always 1; the labels tell the version.",
+		Name: "seriatim_build_info", Help: "Always 1; the labels are the version and the version of Go.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "goversion": runtime.Version()},
 	})
 	info.Set(1)
@@ -105,7 +104,7 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	if c.admin.CertificatesEnd != nil {
 		for port, end := range c.admin.CertificatesEnd() {
 			out <- exported(cluster.Metric{
-				Name: "seriatim_tls_cert_expiry_timestamp_seconds", Help: "When the certificate that a port shows ends, by port.",
+				Name: "seriatim_tls_cert_expiry_timestamp_seconds", Help: "End of the certificate of a port, by port.",
 				Kind:   cluster.Gauge,
 				Labels: []cluster.MetricLabel{{Name: "port", Value: port}}, Value: float64(end.Unix()),
 			})
@@ -128,13 +127,13 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 			Value: float64(now.Limit)},
 		{Name: "seriatim_client_connections_held_total", Help: "Times a connection had to wait until another ended.",
 			Kind: cluster.Counter, Value: float64(now.Held)},
-		{Name: "seriatim_client_panics_total", Help: "Connections that a mistake of the server ended; see the log.",
+		{Name: "seriatim_client_panics_total", Help: "Connections ended by a panic of the server; see the log.",
 			Kind: cluster.Counter, Value: float64(now.Panics)},
 		{Name: "seriatim_client_memory_bytes", Help: "Memory of requests being read and answers being written.", Kind: cluster.Gauge,
 			Value: float64(now.Memory.Used)},
-		{Name: "seriatim_client_memory_bytes_max", Help: "The limit of that memory.", Kind: cluster.Gauge,
+		{Name: "seriatim_client_memory_bytes_max", Help: "Limit of the memory of requests being read and answers being written.", Kind: cluster.Gauge,
 			Value: float64(now.Memory.Limit)},
-		{Name: "seriatim_client_memory_refused_total", Help: "Requests and answers that found no room in that memory.",
+		{Name: "seriatim_client_memory_refused_total", Help: "Requests and answers refused because of seriatim_client_memory_bytes_max.",
 			Kind: cluster.Counter, Value: float64(now.Memory.Refused)},
 	} {
 		out <- exported(m)

@@ -10,11 +10,11 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// units says how a metric is to be read, by the end of its name. Those that only count
-// things, which are in the name, have no unit.
+// units matches names whose end tells the unit of a metric. Names that only count things have no
+// unit.
 var units = regexp.MustCompile(`_(seconds|bytes|ratio|total|info)$|_(index|term|entries|commands|requests|messages|groups|connections|waiters|waiting|voters|version|alarm|ready|leader|pressure|truncated|letter_queue)$|_(possible|bytes_max|connections_max)$`)
 
-// What the node serves is clean by the rules of promtool check metrics.
+// The metrics of a node pass the rules of promtool check metrics.
 func TestMetricsAreClean(t *testing.T) {
 	t.Parallel()
 	_, text := get(newAdmin(filled(t)), "/metrics")
@@ -38,7 +38,7 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// QueueTotals are fixed counts.
+// QueueTotals returns fixed counts.
 func (n *node) QueueTotals(each func(queue string, totals cluster.QueueTotals)) {
 	each("a.fifo", cluster.QueueTotals{Sent: 2, Received: 1, Duplicates: 3})
 	each("", cluster.QueueTotals{Sent: 40, Expired: 5})

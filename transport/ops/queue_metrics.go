@@ -122,7 +122,7 @@ func (a *Admin) queueGauges(text *exposition.Text) {
 		func(s *queueSeries, labels string) { text.Series(labels, float64(s.stats.DeduplicationEntries)) })
 	family("seriatim_dedup_oldest_entry_seconds", "Age of the oldest deduplication id in memory, 0 if there is none.",
 		func(s *queueSeries, labels string) { text.Series(labels, s.memory) })
-	family("seriatim_inflight_limit_ratio", "Messages in flight as a part of how many may be.",
+	family("seriatim_inflight_limit_ratio", "Share of the limit of messages in flight that is used.",
 		func(s *queueSeries, labels string) { text.Series(labels, s.full) })
 	family("seriatim_queue_is_dead_letter_queue", "1 if a RedrivePolicy of another queue names this one as its dead-letter queue.",
 		func(s *queueSeries, labels string) { text.Series(labels, number(s.stats.DeadLetterTarget)) })
@@ -158,7 +158,7 @@ func (a *Admin) queueCounters(text *exposition.Text) {
 		of         func(*cluster.QueueTotals) uint64
 	}{
 		{"seriatim_messages_sent_total", "Messages accepted through this node.", func(t *cluster.QueueTotals) uint64 { return t.Sent }},
-		{"seriatim_messages_received_total", "Messages handed out through this node.",
+		{"seriatim_messages_received_total", "Messages returned by receives through this node.",
 			func(t *cluster.QueueTotals) uint64 { return t.Received }},
 		{"seriatim_messages_deleted_total", "Messages deleted through this node.",
 			func(t *cluster.QueueTotals) uint64 { return t.Deleted }},
@@ -172,8 +172,8 @@ func (a *Admin) queueCounters(text *exposition.Text) {
 			func(t *cluster.QueueTotals) uint64 { return t.EmptyReceives }},
 		{"seriatim_dedup_hits_total", "Sends through this node that were dropped as duplicates.",
 			func(t *cluster.QueueTotals) uint64 { return t.Duplicates }},
-		{"seriatim_dedup_evictions_total", "Deduplication ids freed through this node before the end of their window, which nothing but " +
-			"the command to forget one does.", func(t *cluster.QueueTotals) uint64 { return t.IDsFreed }},
+		{"seriatim_dedup_evictions_total", "Deduplication ids that a command through this node freed before the end of their " +
+			"window.", func(t *cluster.QueueTotals) uint64 { return t.IDsFreed }},
 		{"seriatim_dedup_refused_total", "Sends through this node refused because the queue may remember no more deduplication ids.",
 			func(t *cluster.QueueTotals) uint64 { return t.IDsRefused }},
 	} {

@@ -122,7 +122,7 @@ func (s accessAdmin) callerOf(table *access.Table, query url.Values) (caller aut
 	id, user, owner := query.Get("key"), query.Get("user"), query.Get("account")
 	switch {
 	case (id == "") == (user == ""):
-		return caller, false, errors.New("say who asks: with the name of a user or with the id of a key, and not with both")
+		return caller, false, errors.New("name a user or a key id, not both")
 	case id != "":
 		key, known := table.Key(id)
 		if !known {
@@ -165,7 +165,7 @@ func (s accessAdmin) wanted(scope *service.Scope, action, resource string) (perm
 		}
 	}
 	if ofTopics != (about.Topic != "") {
-		return "", about, fmt.Errorf("%s is never asked for about %s: actions of sqs are about queues, those of sns about topics",
+		return "", about, fmt.Errorf("%s does not apply to %s: sqs actions are for queues, sns actions for topics",
 			permission, resource)
 	}
 	return permission, about, nil
@@ -188,7 +188,7 @@ func contextKeys(pairs []string) (map[string][]string, error) {
 		name = strings.ToLower(name)
 		valid := connectionKeys[name]
 		if valid == nil {
-			return nil, fmt.Errorf("%q is no condition key that can be given; those are %s", name,
+			return nil, fmt.Errorf("%q is not a condition key that you can set; you can set %s", name,
 				strings.Join(slices.Sorted(maps.Keys(connectionKeys)), ", "))
 		}
 		if err := valid(value); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// upgradedNode answers for the upgrade and for nothing else.
+// upgradedNode answers only questions about the upgrade.
 type upgradedNode struct {
 	Node
 	err error

@@ -113,7 +113,7 @@ func local(address netip.Addr) bool {
 	return embedded && local(inside)
 }
 
-// dialer returns a dialer for permitted addresses; a nil resolver is the default one.
+// dialer returns a dialer for permitted addresses. nil means the default resolver.
 func (a Addresses) dialer(within time.Duration, r *net.Resolver) *net.Dialer {
 	return &net.Dialer{Timeout: within, Control: a.control, Resolver: r}
 }

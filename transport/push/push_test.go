@@ -17,14 +17,14 @@ import (
 
 var loopback = Addresses{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
 
-// poster makes a Poster that is closed with the test.
+// poster returns a Poster that is closed at the end of the test.
 func poster(t *testing.T, a Addresses) *Poster {
 	p := New(a)
 	t.Cleanup(p.Close)
 	return p
 }
 
-// subscriber starts a server that ends with the test and counts its connections.
+// subscriber starts a server for the test and counts its connections.
 func subscriber(t *testing.T, serve http.HandlerFunc) (url string, connections *atomic.Int64) {
 	t.Helper()
 	connections = new(atomic.Int64)
@@ -61,7 +61,7 @@ func TestPost(t *testing.T) {
 	}
 }
 
-// Addresses are checked after names were resolved, and no connection is made.
+// Addresses are checked after a name was resolved, and before a connection is made.
 func TestPostRefusesAddresses(t *testing.T) {
 	t.Parallel()
 	url, connections := subscriber(t, func(http.ResponseWriter, *http.Request) {})
@@ -81,7 +81,7 @@ func TestPostRefusesAddresses(t *testing.T) {
 	}
 }
 
-// A redirect is an answer like others, wherever it leads.
+// A redirect is not followed, wherever it leads.
 func TestPostFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	inside, connections := subscriber(t, func(http.ResponseWriter, *http.Request) {})
@@ -96,8 +96,8 @@ func TestPostFollowsNoRedirect(t *testing.T) {
 	}
 }
 
-// Proxies of the environment are not used: the variable would be read by the first
-// request of the process that uses the default transport, so this looks at ours.
+// The environment's proxies are not used. The default transport reads them only once in a process,
+// so the test looks at ours.
 func TestPostUsesNoProxy(t *testing.T) {
 	t.Parallel()
 	if New(Addresses{}).transport.Proxy != nil {
@@ -105,7 +105,7 @@ func TestPostUsesNoProxy(t *testing.T) {
 	}
 }
 
-// A subscriber that never ends its answer keeps nobody.
+// A subscriber cannot keep a request busy with an endless answer.
 func TestPostReadsLittle(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
@@ -124,7 +124,7 @@ func TestPostReadsLittle(t *testing.T) {
 	<-gone
 }
 
-// The end of a term ends a request, whatever the subscriber does.
+// The end of its context ends a request, whatever the subscriber does.
 func TestPostEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -143,7 +143,7 @@ func TestPostEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Connections are used again, so that many messages to one subscriber cost one.
+// Connections are reused, so that many messages to one subscriber need only one.
 func TestPostKeepsConnections(t *testing.T) {
 	t.Parallel()
 	url, connections := subscriber(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "thanks") })
@@ -187,7 +187,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestOwnAddresses refuses the addresses of this machine, also where they are inside another.
+// TestOwnAddresses checks that the addresses of this machine are refused, also if an IPv6 address
+// contains them.
 func TestOwnAddresses(t *testing.T) {
 	t.Parallel()
 	a := Addresses{Allowed: []netip.Prefix{netip.MustParsePrefix("192.0.2.9/32")}, Own: func() ([]net.Addr, error) {

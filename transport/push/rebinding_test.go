@@ -13,8 +13,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// nameServer answers every question for an IPv4 address with what answers gives, and
-// those for other records with none. It ends with the test.
+// nameServer answers queries for IPv4 addresses with the result of answers, and other queries with
+// no records. It ends with the test.
 func nameServer(t *testing.T, answers func() []string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func nameServer(t *testing.T, answers func() []string) *net.Resolver {
 	}}
 }
 
-// twoAddresses listens on one port of two addresses.
+// twoAddresses listens on the same port of two addresses.
 func twoAddresses(t *testing.T, first, second string) (a, b net.Listener, port string) {
 	t.Helper()
 	for {
@@ -74,16 +74,16 @@ func twoAddresses(t *testing.T, first, second string) (a, b net.Listener, port s
 		if b, err := net.Listen("tcp", second+":"+port); err == nil {
 			return a, b, port
 		}
-		a.Close() // somebody has the port at the other address
+		a.Close() // the port is in use at the other address
 	}
 }
 
-// A name with an allowed and a refused address, at once or one after the other, leads to the allowed one
-// only, because the address of the connection is checked.
+// If a name has an allowed and a refused address, together or in turn, only the allowed one is
+// reached, because the address of each connection is checked.
 func TestPostToRebindingNames(t *testing.T) {
 	t.Parallel()
 	const allowed, refused = "127.0.0.2", "127.0.0.1"
-	var reached [2]atomic.Int64 // allowed, refused
+	var reached [2]atomic.Int64 // the allowed address, the refused one
 	ours, others, port := twoAddresses(t, allowed, refused)
 	for i, l := range []net.Listener{ours, others} {
 		s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter,
@@ -107,7 +107,7 @@ func TestPostToRebindingNames(t *testing.T) {
 		{[]string{allowed}, true},
 	} {
 		means.Store(&tc.means)
-		p.Close() // so that the next post looks the name up
+		p.Close() // the next post has to look up the name again
 		status, err := p.Post(t.Context(), "http://rebinding.example:"+port+"/", nil, "")
 		if ok := err == nil && status == http.StatusOK; ok != tc.ok || !ok && !strings.Contains(err.Error(), "--sns-allow-endpoints") {
 			t.Errorf("%v: status %d, %v", tc.means, status, err)

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// A subscriber has 15 seconds for all of an answer, however far it gets meanwhile. The
-// time is that of a bubble, in which connections are pipes.
+// A subscriber has 15 seconds for a complete answer, however much of it has arrived. The test runs
+// in a bubble, in which connections are pipes.
 func TestPostTimeout(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name, scheme, answer string // one byte of the answer comes each second, then nothing
+		name, scheme, answer string // the subscriber sends one byte of the answer each second, and then nothing
 		status               int
 	}{
 		{"silence", "http", "", 0},
@@ -29,7 +29,7 @@ func TestPostTimeout(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ended := make(chan struct{}, 2) // of the two goroutines of the one connection
+				ended := make(chan struct{}, 2) // the two goroutines of the connection
 				p := newPoster(func(context.Context, string, string) (net.Conn, error) {
 					here, there := net.Pipe()
 					asked := make(chan struct{})
@@ -72,8 +72,8 @@ func TestPostTimeout(t *testing.T) {
 	}
 }
 
-// A subscriber that switches to a protocol that nobody asked for, and then says nothing,
-// keeps nobody: the connection is no longer the client's, which has no time for it any more.
+// A post ends in time even if the subscriber switches to another protocol and sends nothing. The
+// HTTP client does not limit the time of such a connection.
 func TestPostSwitchesToNoProtocol(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
@@ -107,8 +107,8 @@ func TestPostSwitchesToNoProtocol(t *testing.T) {
 	}
 }
 
-// A certificate that nobody vouches for, or one of another name, is a failure, and the
-// message stays here.
+// A certificate of an unknown authority or for another name is a failure, and the message is not
+// sent.
 func TestPostVerifiesCertificates(t *testing.T) {
 	t.Parallel()
 	var served atomic.Bool

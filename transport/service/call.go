@@ -41,7 +41,7 @@ type Backend struct {
 // Resource is the queue or the topic of a call. The zero Resource is the account.
 type Resource struct {
 	Name  string // of a queue, qualified by its account
-	Topic string // name of a topic, likewise
+	Topic string // name of a topic, qualified by its account
 }
 
 // Call is one call of a client. Used by one goroutine at a time.
@@ -54,7 +54,8 @@ type Call struct {
 	Resource Resource // set by the protocol before Permit
 	// Position is the place of the answer in the log.
 	Position cluster.Position
-	// Repeated says that the node made the command twice.
+	// Repeated says that the node repeated the command, because the outcome of the first attempt
+	// was unknown.
 	Repeated bool
 }
 

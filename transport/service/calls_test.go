@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestUnauthenticatedCallsInTheAudit: the audit records a few of the refused calls without a key, and
-// counts the others. It records all other audited calls.
+// TestUnauthenticatedCallsInTheAudit checks that the audit records some of the refused calls
+// without a key and counts the others. All other audited calls are recorded.
 func TestUnauthenticatedCallsInTheAudit(t *testing.T) {
 	t.Parallel()
 	var written bytes.Buffer

@@ -11,9 +11,9 @@ type Failure uint8
 
 // Failures. After all but OutcomeUnknown and Unexpected, nothing was written.
 const (
-	Unexpected Failure = iota // a mistake of the server
+	Unexpected Failure = iota // a defect of the server
 	OutcomeUnknown
-	UnderPressure // sends are refused, receives and deletes go on
+	UnderPressure // sends are refused, receives and deletes continue
 	Overloaded
 	UpgradeNeeded
 	NoLeader
@@ -29,7 +29,7 @@ func FailureOf(err error) (Failure, string) {
 			"Retry it with the same deduplication id or attempt id."
 	case errors.As(err, &pressure):
 		return UnderPressure, "Sends are refused at the moment: " + pressure.Reason +
-			". Receives and deletes go on. Nothing was written, retry later."
+			". Receives and deletes continue. Nothing was written, retry later."
 	case errors.Is(err, cluster.ErrOverloaded):
 		return Overloaded, "Reduce your request rate: too many requests are waiting to be written. Nothing was written."
 	case errors.As(err, &upgrade):

@@ -23,7 +23,6 @@ var addPermissionInputSchema = awswire.Structure(
 	awswire.Within("ActionName", awswire.Strings("ActionName", "member", func(v *addPermissionInput) *[]string { return &v.Actions })),
 )
 
-// addPermission adds a statement to the access policy of a topic.
 func addPermission(ctx context.Context, c *aws.Call, in *addPermissionInput) (*aws.Nothing, error) {
 	if in.Label == "" {
 		return nil, missing("Label")

@@ -29,13 +29,13 @@ const (
 	topicARN = "arn:aws:sns:us-east-1:" + victim + ":t"
 )
 
-// laggingNode is a Node that knows what it has applied, and applies what lags when it is to
-// catch up. Safe for concurrent use.
+// laggingNode is a Node whose state lacks some commands until it catches up. Safe for concurrent
+// use.
 type laggingNode struct {
 	mu        sync.Mutex
 	broker    *queue.Broker
 	lags      []queue.Command
-	submitted int // commands, of which each is an entry of the log
+	submitted int // the number of submitted commands
 	reads     int
 }
 
@@ -91,8 +91,8 @@ func (n *laggingNode) ReadLocal(read func(queue.View)) {
 
 func (n *laggingNode) Access() *access.Table { return n.broker.View().Access() }
 
-// keys takes the header Authorization for an account, and lets everybody do everything but
-// callers without one.
+// keys uses the header Authorization as the account, and permits everything to callers with an
+// account.
 type keys struct{}
 
 func (keys) Verify(r *http.Request, body string) (auth.Identity, string, error) {
@@ -113,7 +113,7 @@ func (keys) RefuseAnonymous(caller auth.Identity) error {
 	return &auth.Error{Code: "MissingAuthenticationToken", Status: http.StatusForbidden}
 }
 
-// ask makes a request of an account, without a key if that is empty.
+// ask makes a request of an account, or without a key if the account is empty.
 func ask(t *testing.T, h http.Handler, of string, parameters ...string) (status int, answer string) {
 	t.Helper()
 	form := url.Values{"Version": {"2010-03-31"}}
@@ -140,8 +140,8 @@ func newHandler(n *laggingNode) http.Handler {
 	}, API())
 }
 
-// TestMadeUpTokensCostTheirSenders: whoever makes up tokens writes nothing to the log, and
-// takes nothing of the requests that the owner of the topic may make.
+// TestMadeUpTokensCostTheirSenders checks that requests with invented tokens write nothing to the
+// log, and do not use up the requests that the topic's owner may make.
 func TestMadeUpTokensCostTheirSenders(t *testing.T) {
 	t.Parallel()
 	n := newLaggingNode(t)
@@ -170,7 +170,7 @@ func TestMadeUpTokensCostTheirSenders(t *testing.T) {
 	}
 }
 
-// audits counts what is in the audit.
+// audits counts the records of the audit.
 type audits struct {
 	slog.Handler
 	lines int
@@ -183,8 +183,8 @@ func (a *audits) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// TestUnauthenticatedCallsAreSampled: the handler marks refused calls without a key, which the
-// audit samples.
+// TestUnauthenticatedCallsAreSampled checks that the handler marks refused calls without a key, of
+// which the audit records only a sample.
 func TestUnauthenticatedCallsAreSampled(t *testing.T) {
 	t.Parallel()
 	quiet, audit := slog.New(slog.DiscardHandler), new(audits)
@@ -204,8 +204,8 @@ func TestUnauthenticatedCallsAreSampled(t *testing.T) {
 	}
 }
 
-// TestTokenThatIsNews: a node that does not know a subscription yet asks the leader before it
-// refuses the token, and one that does asks nobody.
+// TestTokenThatIsNews checks that a node asks the leader before it refuses an unknown token, and
+// does not ask about a known one.
 func TestTokenThatIsNews(t *testing.T) {
 	t.Parallel()
 	n := newLaggingNode(t)
@@ -237,8 +237,8 @@ func TestTokenThatIsNews(t *testing.T) {
 	}
 }
 
-// TestOtherRegion: a topic, a subscription or a queue of another region is refused, and
-// nothing of it gets into the log.
+// TestOtherRegion checks that topics, subscriptions, and queues of another region are refused
+// before the log.
 func TestOtherRegion(t *testing.T) {
 	t.Parallel()
 	n := newLaggingNode(t)

@@ -44,7 +44,6 @@ var forms = map[refusal.Code]aws.Form{
 	refusal.UnsupportedOperation: internalForm,
 }
 
-// wireError converts a refusal.
 func wireError(_ string, e *queue.Error) *awswire.Error {
 	form, known := forms[e.Code]
 	if !known {

@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
-// A code of the domain without a line, and one that no client is to see, are mistakes of the
-// server, in the words of SNS.
+// A code without an error of SNS, or one that clients must not see, is answered as an internal
+// error.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[refusal.Code]struct { // order does not matter
@@ -34,8 +34,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestActions: the table is sorted, no two lines have one name, and the permission of each is
-// that of its name, except for the batch.
+// TestActions checks that the table is sorted and has no duplicates, and that each permission has
+// the name of its action, except for the batch.
 func TestActions(t *testing.T) {
 	t.Parallel()
 	last := ""

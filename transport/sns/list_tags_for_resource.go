@@ -15,7 +15,6 @@ var listTagsForResourceOutputSchema = awswire.Structure(
 	tagsMember(func(v *listTagsForResourceOutput) *[]tag { return &v.Tags }),
 )
 
-// listTagsForResource lists all tags of a topic.
 func listTagsForResource(ctx context.Context, c *aws.Call, _ *resourceOnlyInput) (*listTagsForResourceOutput, error) {
 	tags, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Tag, *queue.Error) { return v.TopicTags(c.Resource.Topic) })
 	out := &listTagsForResourceOutput{}

@@ -17,7 +17,6 @@ func attributesMember[T any](at func(*T) *[]awswire.Pair) awswire.Member[T] {
 	return awswire.Within("Attributes", awswire.StringMap("Attributes", "entry", "key", "value", at))
 }
 
-// attributePairs converts listed attributes.
 func attributePairs(listed []queue.Attribute) []awswire.Pair {
 	out := make([]awswire.Pair, len(listed))
 	for i, a := range listed {
@@ -69,7 +68,6 @@ func singleMembers[T any](at func(*T) *single) []awswire.Member[T] {
 	}
 }
 
-// domain converts the attribute.
 func (s *single) domain() ([]queue.Attribute, error) {
 	if s.Name == "" {
 		return nil, missing("AttributeName")

@@ -71,7 +71,6 @@ func newPublish(c *aws.Call, entries int) *queue.Publish {
 	}
 }
 
-// publish publishes one message.
 func publish(ctx context.Context, c *aws.Call, in *publishInput) (*published, error) {
 	entry, refused := in.entry()
 	if refused != nil {

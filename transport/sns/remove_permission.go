@@ -18,7 +18,6 @@ var removePermissionInputSchema = awswire.Structure(
 	awswire.String("Label", func(v *removePermissionInput) *string { return &v.Label }),
 )
 
-// removePermission removes a statement from the access policy of a topic.
 func removePermission(ctx context.Context, c *aws.Call, in *removePermissionInput) (*aws.Nothing, error) {
 	if in.Label == "" {
 		return nil, missing("Label")

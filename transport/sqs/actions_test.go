@@ -103,7 +103,7 @@ func TestBodySurvives(t *testing.T) {
 	})
 }
 
-// TestHeaderReportsDuplicates looks at the header that says what SQS does not.
+// TestHeaderReportsDuplicates checks the header X-Seriatim-Duplicate, which SQS does not have.
 func TestHeaderReportsDuplicates(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, f *fixture, protocol string) {
@@ -122,7 +122,7 @@ func TestHeaderReportsDuplicates(t *testing.T) {
 		if got := f.ok(f.call(protocol, "SendMessageBatch", batch)).header.Get("X-Seriatim-Duplicate"); got != "a,c" {
 			t.Errorf("SendMessageBatch: header %q, want a,c", got)
 		}
-		f.node.repeat = true // what looks like a duplicate may be the first try of the same send
+		f.node.repeat = true // a duplicate may now be the first try of the same send
 		for action, in := range map[string]members{"SendMessage": in, "SendMessageBatch": batch} {
 			if got := f.ok(f.call(protocol, action, in)).header.Get("X-Seriatim-Duplicate"); got != "" {
 				t.Errorf("%s, made twice: header %q", action, got)
@@ -131,8 +131,9 @@ func TestHeaderReportsDuplicates(t *testing.T) {
 	})
 }
 
-// TestHeaderReportsMadeAttemptID: a receive without a ReceiveRequestAttemptId answers with the one
-// that the server made, as Yandex says of its own; repeated under it, it gives the same.
+// TestHeaderReportsMadeAttemptID checks that a receive without a ReceiveRequestAttemptId returns
+// the id that the server made, as Yandex Message Queue does, and that a receive with this id
+// returns the same message.
 func TestHeaderReportsMadeAttemptID(t *testing.T) {
 	t.Parallel()
 	const header = "X-Seriatim-Attempt-Id"
@@ -166,7 +167,7 @@ func TestHeaderReportsMadeAttemptID(t *testing.T) {
 	})
 }
 
-// TestOtherRegion: nothing is in another region than that of the cluster.
+// TestOtherRegion checks that an ARN with another region refers to nothing.
 func TestOtherRegion(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, f *fixture, protocol string) {

@@ -23,7 +23,6 @@ var addPermissionInputSchema = awswire.Structure(
 	awswire.Strings("Actions", "ActionName", func(v *addPermissionInput) *[]string { return &v.Actions }),
 )
 
-// addPermission adds a statement to the access policy of a queue.
 func (s *Service) addPermission(ctx context.Context, c *aws.Call, in *addPermissionInput) (*aws.Nothing, error) {
 	switch {
 	case in.Label == "":

@@ -19,7 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// answeringNode accepts every send at once: what is measured is the wire.
+// answeringNode accepts every send at once, so that only the wire protocol is measured.
 type answeringNode struct{}
 
 func (answeringNode) Submit(_ context.Context, cmd queue.Command) (cluster.Reply, error) {
@@ -44,8 +44,8 @@ func (answeringNode) Read(context.Context, func(queue.View) error) (cluster.Posi
 	return cluster.Position{}, nil
 }
 
-// BenchmarkServeSend is the service's share of a request: parsing, digests and
-// the answer, without network and cluster.
+// BenchmarkServeSend measures what the service does in a request: parsing, digests, and the answer,
+// without network and cluster.
 func BenchmarkServeSend(b *testing.B) {
 	entry := `"MessageBody":"` + strings.Repeat("x", 256) +
 		`","MessageGroupId":"group-17","MessageDeduplicationId":"0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f"`

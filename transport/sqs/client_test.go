@@ -59,10 +59,10 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// members are the members of a request by their JSON names.
+// members holds the parameters of a request by their JSON names.
 type members map[string]any
 
-// answer is one answer in either protocol.
+// answer is an answer in either protocol.
 type answer struct {
 	status   int
 	header   http.Header
@@ -184,7 +184,7 @@ func (f *fixture) readXML(a *answer, id string) {
 	a.message = root.Error.Message
 }
 
-// ok fails the test unless the answer is a success.
+// ok checks that an answer is a success.
 func (f *fixture) ok(a answer) answer {
 	f.t.Helper()
 	if a.status != http.StatusOK {
@@ -193,8 +193,8 @@ func (f *fixture) ok(a answer) answer {
 	return a
 }
 
-// element is the text of the first element with the name, in an XML answer, or
-// the member anywhere in a JSON answer.
+// element returns the text of the first XML element with this name, or of the member at any depth
+// of a JSON answer.
 func (a answer) element(name string) string {
 	if a.protocol == aws.Query {
 		_, rest, ok := strings.Cut(a.body, "<"+name+">")
@@ -230,7 +230,7 @@ func find(v any, name string) string {
 
 func (f *fixture) url(name string) string { return f.server.URL + "/000000000000/" + name }
 
-// create makes a queue, FIFO by its name.
+// create makes a queue. Its name decides whether it is FIFO.
 func (f *fixture) create(name string, attributes members) {
 	f.t.Helper()
 	all := members{}
@@ -262,7 +262,7 @@ func (f *fixture) receive(name string, visibility int) string {
 	return handle
 }
 
-// flatten writes members as Query parameters.
+// flatten writes members as parameters of a Query request.
 func flatten(t *testing.T, form url.Values, prefix string, infos []awswire.MemberInfo, in members) {
 	t.Helper()
 	for name, value := range in {
@@ -313,7 +313,7 @@ func entryMembers(entry string) []awswire.MemberInfo {
 	return append(changeMessageVisibilityInputSchema.Members(), id)
 }
 
-// text is a String attribute.
+// text returns a message attribute of type String.
 func text(value string) members { return members{"DataType": "String", "StringValue": value} }
 
 func both(t *testing.T, run func(t *testing.T, f *fixture, protocol string)) {

@@ -7,7 +7,6 @@ import (
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
-// deleteQueue deletes a queue with its messages.
 func (s *Service) deleteQueue(ctx context.Context, c *aws.Call, _ *queueOnlyInput) (*aws.Nothing, error) {
 	_, err := c.Submit(ctx, &queue.DeleteQueue{Queue: c.Resource.Name})
 	return &aws.Nothing{}, err

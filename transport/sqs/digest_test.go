@@ -109,7 +109,7 @@ func FuzzAttributesDigest(f *testing.F) {
 	})
 }
 
-// TestBodyDigestSizes is about the sizes at which the way of hashing changes.
+// TestBodyDigestSizes checks bodies around the size at which the method of hashing changes.
 func TestBodyDigestSizes(t *testing.T) {
 	for _, size := range []int{0, 1, 1023, 1024, 1025, 1 << 20} {
 		body := strings.Repeat("é", size)[:size]

@@ -50,7 +50,6 @@ var forms = map[refusal.Code]aws.Form{
 // errDraining ends long polls when the node stops.
 var errDraining = aws.Unavailable("This node is stopping. Nothing was received, retry on another node.")
 
-// wireError converts a refusal.
 func wireError(protocol string, e *queue.Error) *awswire.Error {
 	form, known := forms[e.Code]
 	if !known {

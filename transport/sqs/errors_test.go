@@ -19,15 +19,15 @@ import (
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
-// errorRow is one row of the error table of the API: what the server holds,
-// what is asked, and what is answered, in both protocols.
+// errorRow is one row of the API's error table: a state of the server, a request, and the error in
+// both protocols.
 type errorRow struct {
 	name    string
 	setup   func(f *fixture) members // extra members, may be nil
 	action  string
 	in      members
 	code    refusal.Code
-	message string // exact
+	message string // the exact text
 	part    string // or a part of it
 }
 
@@ -312,7 +312,7 @@ func errorRows() []errorRow {
 		refusal.QueueDoesNotExist, "", "The specified queue does not exist"})
 }
 
-// deadLetter makes q with the dead-letter queue dlq.
+// deadLetter creates q with the dead-letter queue dlq.
 func deadLetter(f *fixture) members {
 	f.create("dlq", nil)
 	f.create("q", members{"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dlq","maxReceiveCount":1}`})
@@ -402,13 +402,13 @@ func TestClusterErrors(t *testing.T) {
 	}
 }
 
-// oneKey is the only key that there is.
+// oneKey knows a single key.
 type oneKey struct{ id, secret string }
 
 func (k oneKey) Secret(id string) (string, bool, error) { return k.secret, id == k.id, nil }
 
-// A signature that leaves the body out was made for no action of a form. That of a native call,
-// which always does, is good for no form at all.
+// The signature of a native call does not cover its body. It must not be valid for a form that is
+// posted to the same path, because the body of a form names the action.
 func TestSignaturesOfNativeCalls(t *testing.T) {
 	f := newFixture(t)
 	f.create("q", nil)
@@ -417,7 +417,7 @@ func TestSignaturesOfNativeCalls(t *testing.T) {
 	for path, want := range map[string]int{
 		"/": http.StatusOK, "/000000000000/q": http.StatusOK,
 		"/seriatim.v1.Queues/Receive": http.StatusForbidden, "/grpc.health.v1.Health/Check": http.StatusForbidden,
-		// signed like the first
+		// the same path in another form
 		"//seriatim.v1.Queues/Receive": http.StatusForbidden, "/x/../seriatim.v1.Queues/./Receive": http.StatusForbidden,
 	} {
 		body := url.Values{"Action": {"GetQueueAttributes"}, "Version": {"2012-11-05"}, "QueueUrl": {f.url("q")}}.Encode()

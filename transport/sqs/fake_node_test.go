@@ -12,17 +12,17 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// brokerNode is a Node without a cluster: one real Broker behind a mutex, with
-// a clock that tests move. Safe for concurrent use.
+// brokerNode is a Node without a cluster: a real Broker behind a mutex, with a clock that tests
+// advance. Safe for concurrent use.
 type brokerNode struct {
 	mu      sync.Mutex
 	broker  *queue.Broker
 	now     queue.Timestamp
 	index   uint64
 	changed chan struct{} // closed and replaced at each change
-	waiting chan struct{} // receives a value when a Receive begins to wait; capacity: tests wait for few
-	fail    error         // answer of everything, if set
-	repeat  bool          // say of every command that it was made twice
+	waiting chan struct{} // receives a value when a Receive begins to wait; more capacity than tests need
+	fail    error         // the error of every call, if set
+	repeat  bool          // report every command as possibly repeated
 }
 
 const testStart = queue.Timestamp(1_700_000_000_000)
@@ -41,7 +41,7 @@ func newBrokerNode() *brokerNode {
 	return n
 }
 
-// pass lets time pass.
+// pass advances the clock.
 func (n *brokerNode) pass(d logtime.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -49,7 +49,7 @@ func (n *brokerNode) pass(d logtime.Duration) {
 	n.apply(&queue.AdvanceClock{})
 }
 
-// apply needs the mutex.
+// apply must be called with the mutex held.
 func (n *brokerNode) apply(cmd queue.Command) (queue.Result, *queue.Error) {
 	n.index++
 	result, err := n.broker.Apply(n.now, cmd)
@@ -59,7 +59,7 @@ func (n *brokerNode) apply(cmd queue.Command) (queue.Result, *queue.Error) {
 	return result, err
 }
 
-// EncryptsAtRest says what tests of attributes expect of AWS.
+// EncryptsAtRest returns true, as tests of attributes expect.
 func (n *brokerNode) EncryptsAtRest() bool { return true }
 
 func (n *brokerNode) position() cluster.Position {
@@ -83,7 +83,7 @@ func (n *brokerNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Rep
 		}
 		return cluster.Reply{Result: result, Position: n.position()}, nil
 	}
-	// As a real node, which encodes a command before it looks at the queue.
+	// A real node, too, encodes a command before it looks at the queue.
 	if _, err := codec.AppendCommand(nil, prepared.Command); err != nil {
 		return cluster.Reply{}, err
 	}
@@ -97,7 +97,7 @@ func (n *brokerNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Rep
 
 func (n *brokerNode) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration,
 	complete func(cluster.Reply, error)) {
-	go func() { complete(n.Receive(ctx, cmd, wait)) }() // it is answered, or its context ends
+	go func() { complete(n.Receive(ctx, cmd, wait)) }() // ends with the answer or with the context
 }
 
 func (n *brokerNode) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error) {

@@ -15,7 +15,6 @@ var listQueueTagsOutputSchema = awswire.Structure(
 	awswire.StringMap("Tags", "Tag", "Key", "Value", func(v *listQueueTagsOutput) *[]awswire.Pair { return &v.Tags }),
 )
 
-// listQueueTags lists all tags of a queue.
 func (s *Service) listQueueTags(ctx context.Context, c *aws.Call, _ *queueOnlyInput) (*listQueueTagsOutput, error) {
 	tags, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Tag, *queue.Error) { return v.Tags(c.Resource.Name) })
 	out := &listQueueTagsOutput{}

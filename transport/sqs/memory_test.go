@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/http1"
 )
 
-// smallWriter has room for short answers only.
+// smallWriter refuses long answers.
 type smallWriter struct {
 	*httptest.ResponseRecorder
 	refused bool
@@ -27,8 +27,8 @@ func (w *smallWriter) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// TestNoRoom: a request or an answer that found no room in memory is answered
-// with a retryable error in the words of its protocol.
+// TestNoRoom checks that a request or an answer for which memory has no room gets a retryable error
+// of its protocol.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

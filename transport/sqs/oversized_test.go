@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
-// TestOversizedRequests: what is too large for a command of the log gets the
-// error that its queue would give, at once.
+// TestOversizedRequests checks that a request too large for the log gets at once the error that its
+// queue would return.
 func TestOversizedRequests(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("7", 5<<20)

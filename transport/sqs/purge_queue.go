@@ -7,7 +7,6 @@ import (
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
-// purgeQueue deletes all messages of a queue.
 func (s *Service) purgeQueue(ctx context.Context, c *aws.Call, _ *queueOnlyInput) (*aws.Nothing, error) {
 	_, err := c.Submit(ctx, &queue.PurgeQueue{Queue: c.Resource.Name})
 	return &aws.Nothing{}, err

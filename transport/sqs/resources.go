@@ -57,7 +57,7 @@ func givenName(input any) (string, error) {
 	return name.Value, nil
 }
 
-// byNewName finds the queue of CreateQueue, which works on the path of the account only.
+// byNewName finds the queue of CreateQueue. It refuses a request to the path of another queue.
 func byNewName(c *aws.Call, input any) (service.Resource, error) {
 	if _, err := onAccount("CreateQueue")(c, input); err != nil {
 		return service.Resource{}, err
@@ -71,7 +71,8 @@ func byNewName(c *aws.Call, input any) (service.Resource, error) {
 	return service.Resource{Name: c.Scope.Own(name[:min(len(name), limits.QueueNameLengthMax+1)])}, nil
 }
 
-// onAccount is for actions without a queue, which are refused on the path of one (recorded from AWS).
+// onAccount finds no resource, for actions that are not about one queue. It refuses the path of a
+// queue (recorded from AWS).
 func onAccount(action string) func(*aws.Call, any) (service.Resource, error) {
 	return func(c *aws.Call, _ any) (service.Resource, error) {
 		if _, name := aws.PathQueue(c.Request.URL.Path); c.Form != nil && name != "" {

@@ -24,28 +24,28 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// blanks make a request large.
+// blanks is appended to make a request large.
 var blanks = strings.Repeat(" ", 6<<20)
 
-// keptMax bounds the memory that many requests keep: less than two of them.
+// keptMax is the most memory that many requests may keep, less than the size of two.
 const keptMax = 10 << 20
 
 // heap returns the number of bytes in use.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what the first one found in pools
+	runtime.GC() // pools survive the first one
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// records keeps all records of requests.
+// records collects the records of requests.
 type records []*service.Request
 
 func (r *records) Observe(request *service.Request) { *r = append(*r, request) }
 
-// TestRecordsKeepNamesOnly: what is noted of a request for metrics and spans does not keep its
-// whole text.
+// TestRecordsKeepNamesOnly checks that the data for metrics and spans does not keep the text of a
+// request in memory.
 func TestRecordsKeepNamesOnly(t *testing.T) {
 	f := newFixture(t)
 	f.create("q", nil)
@@ -68,11 +68,11 @@ func TestRecordsKeepNamesOnly(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// parkingNode lets every receive wait until its context ends. It keeps the command, as the
-// leader does.
+// parkingNode lets every receive wait until its context ends. Like the leader, it keeps the
+// command.
 type parkingNode struct {
 	*brokerNode
-	parked chan *queue.ReceiveMessages // capacity: all receives of a test
+	parked chan *queue.ReceiveMessages // capacity for all receives of a test
 }
 
 func (n *parkingNode) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, _ time.Duration, complete func(cluster.Reply, error)) {
@@ -80,13 +80,13 @@ func (n *parkingNode) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessag
 	context.AfterFunc(ctx, func() { complete(cluster.Reply{}, ctx.Err()) })
 }
 
-// TestWaitingPollsKeepLittle: a receive that waits keeps what it needs of its request, and not
-// the whole text, whose memory was given back to the budget.
+// TestWaitingPollsKeepLittle checks that a waiting receive keeps only the necessary parts of its
+// request, since the memory of the whole text was returned to the budget.
 func TestWaitingPollsKeepLittle(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\nContent-Type: %s\r\n" +
 		"Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261123/us-east-1/sqs/aws4_request, SignedHeaders=host, " +
 		"Signature=0\r\n%s\r\n"
-	long := strings.Repeat("n", 1<<20) // no attribute has such a name
+	long := strings.Repeat("n", 1<<20) // not the name of any attribute
 	for protocol, r := range map[string]struct{ body, contentType, header string }{
 		aws.JSON: {
 			`{"QueueUrl":"q","WaitTimeSeconds":20,"ReceiveRequestAttemptId":"once","AttributeNames":["SenderId"],"MessageAttributeNames":["trace.*","kind","` + long + `"]}`,

@@ -22,8 +22,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// sdkSchemas are the model's input and output of every action, as the SDK has
-// them; nil for actions without output.
+// sdkSchemas returns the SDK's schemas of the input and output of every action. The output is nil
+// if there is none.
 func sdkSchemas() map[string][2]*smithy.Schema {
 	return map[string][2]*smithy.Schema{
 		"AddPermission":                {schemas.AddPermissionRequest, nil},
@@ -52,8 +52,7 @@ func sdkSchemas() map[string][2]*smithy.Schema {
 	}
 }
 
-// TestMembersMatchTheSDK compares every member name and kind, at every depth,
-// with the model in the SDK.
+// TestMembersMatchTheSDK compares the names and types of all members, at every depth, with the SDK.
 func TestMembersMatchTheSDK(t *testing.T) {
 	t.Parallel()
 	table := map[string]*aws.Action{}
@@ -70,7 +69,7 @@ func TestMembersMatchTheSDK(t *testing.T) {
 			t.Errorf("no action %s", name)
 			continue
 		}
-		// There are no permissions for batches of their own.
+		// Batches have the permission of the single action.
 		if a.Permission != "sqs:"+strings.TrimSuffix(name, "Batch") {
 			t.Errorf("permission of %s is %s", name, a.Permission)
 		}
@@ -138,8 +137,8 @@ func kindOf(t *testing.T, s *smithy.Schema) (awswire.Kind, *smithy.Schema) {
 	}
 }
 
-// TestErrorTableMatchesTheSDK compares type, query code and status of every
-// error of the model.
+// TestErrorTableMatchesTheSDK compares the type, query code, and status of every error with the
+// SDK.
 func TestErrorTableMatchesTheSDK(t *testing.T) {
 	t.Parallel()
 	model := map[refusal.Code]*smithy.Schema{
@@ -166,8 +165,7 @@ func TestErrorTableMatchesTheSDK(t *testing.T) {
 			}
 			continue
 		}
-		// The model leaves out what has the default: status 400, and a
-		// query code equal to the name.
+		// The model omits defaults: status 400, and a query code equal to the name.
 		want := aws.Form{Type: s.ID().String(), Code: s.ID().Name, Status: 400}
 		if trait, ok := smithy.SchemaTrait[*traits.AWSQueryError](s); ok {
 			want.Code, want.Status = trait.ErrorCode, trait.StatusCode

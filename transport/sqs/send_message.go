@@ -66,7 +66,6 @@ func sentMembers[T any](at func(*T) *sent) []awswire.Member[T] {
 
 var sendMessageOutputSchema = awswire.Structure(sentMembers(func(v *sent) *sent { return v })...)
 
-// sendMessage sends one message.
 func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageInput) (*sent, error) {
 	if in.Body == "" {
 		return nil, refusal.MissingParameter("MessageBody")

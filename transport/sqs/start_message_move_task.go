@@ -42,7 +42,6 @@ var startMessageMoveTaskOutputSchema = awswire.Structure(
 	awswire.String("TaskHandle", func(v *startMessageMoveTaskOutput) *string { return &v.TaskHandle }),
 )
 
-// startMessageMoveTask starts to move messages from a dead-letter queue.
 func (s *Service) startMessageMoveTask(ctx context.Context, c *aws.Call, in *startMessageMoveTaskInput) (*startMessageMoveTaskOutput,
 	error) {
 	source := c.Resource.Name
@@ -73,7 +72,6 @@ func TaskHandle(taskID, sourceARN string) string {
 	return base64.StdEncoding.EncodeToString(text)
 }
 
-// parseTaskHandle parses a handle.
 func parseTaskHandle(text string) (taskID, sourceARN string, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -125,8 +125,8 @@ func TestJSONRequests(t *testing.T) {
 	}
 }
 
-// TestNegotiatedJSON: a Query request that accepts JSON gets the shape of the
-// XML in JSON; one that names no action gets XML all the same.
+// TestNegotiatedJSON checks that a Query request that accepts JSON gets the structure of the XML as
+// JSON, but a request without an action gets XML.
 func TestNegotiatedJSON(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -242,8 +242,8 @@ func TestTraceHeaderAndSender(t *testing.T) {
 	}
 }
 
-// TestForeignTraceHeader: a header that a proxy added and that cannot be an
-// attribute of a message does not refuse the message.
+// TestForeignTraceHeader checks that a message is accepted although a proxy added a trace header
+// that cannot be an attribute.
 func TestForeignTraceHeader(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -257,8 +257,8 @@ func TestForeignTraceHeader(t *testing.T) {
 	}
 }
 
-// TestLinksChangeNothing: a browser that follows a link or loads an image may
-// look, but not change anything; other clients may.
+// TestLinksChangeNothing checks that a browser that follows a link or loads an image can read but
+// not change anything, while other clients can.
 func TestLinksChangeNothing(t *testing.T) {
 	t.Parallel()
 	const browser = "Mozilla/5.0 (X11; Linux x86_64)"
@@ -290,8 +290,8 @@ func TestLinksChangeNothing(t *testing.T) {
 	}
 }
 
-// TestErrorsQuoteLittle: an error does not repeat a value of megabytes, but
-// still says what is wrong.
+// TestErrorsQuoteLittle checks that an error does not repeat a value of megabytes, but still names
+// the problem.
 func TestErrorsQuoteLittle(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("7", 5<<20)
@@ -327,7 +327,7 @@ func TestErrorsQuoteLittle(t *testing.T) {
 	}
 }
 
-// refuser is a Verifier that refuses everyone.
+// refuser is a Verifier that refuses every request.
 type refuser struct{}
 
 func (refuser) Verify(_ *http.Request, body string) (auth.Identity, string, error) {
@@ -424,7 +424,7 @@ func TestLongPoll(t *testing.T) {
 		t.Parallel()
 		f := newFixture(t)
 		f.create("q", nil)
-		// What a node answers if the receive was on its way into the log.
+		// The answer of a node if the receive may be in the log.
 		f.node.fail = fmt.Errorf("%w: %w", cluster.ErrOutcomeUnknown, context.Canceled)
 		f.service.Drain()
 		a := f.call(aws.Query, "ReceiveMessage", members{"QueueUrl": "q", "WaitTimeSeconds": 5})

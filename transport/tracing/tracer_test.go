@@ -24,11 +24,11 @@ const (
 	traceID  = "4bf92f3577b34da6a3ce929d0e0e4736"
 	parentID = "00f067aa0ba902b7"
 	parent   = "00-" + traceID + "-" + parentID + "-01"
-	unsaid   = "00-" + traceID + "-" + parentID + "-00" // the client does not trace it
+	unsaid   = "00-" + traceID + "-" + parentID + "-00" // not sampled by the client
 	xray     = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 )
 
-// lines is a log. Safe for concurrent use.
+// lines collects a log. Safe for concurrent use.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -58,7 +58,7 @@ func newTracer(t *testing.T, endpoint string, ratio float64) (*tracing.Tracer, *
 	return tracer, log
 }
 
-// request is one that a client traces.
+// request returns a request with the trace headers of a client.
 func request(action string, header http.Header) *service.Request {
 	return &service.Request{
 		ID: "0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f", Action: action, Queue: "orders.fifo", Status: http.StatusOK,
@@ -68,7 +68,7 @@ func request(action string, header http.Header) *service.Request {
 
 func with(name, value string) http.Header { return http.Header{name: {value}} }
 
-// exported are the spans that the collector has once the tracer has ended.
+// exported shuts the tracer down and returns the spans that the collector got.
 func exported(t *testing.T, tracer *tracing.Tracer, collector *tracingtest.Collector) []*tracepb.Span {
 	t.Helper()
 	tracer.Shutdown(t.Context())
@@ -83,7 +83,7 @@ func TestSpanOfARequest(t *testing.T) {
 	r.Trace.Received([]queue.ReceivedMessage{
 		{TraceHeader: xray},
 		{Attributes: []queue.MessageAttribute{{Name: "traceparent", DataType: "String", Value: parent}}, TraceHeader: xray},
-		{TraceHeader: "Root=1-5759e988-bd862e3fe1be46a994272793"}, // names no span
+		{TraceHeader: "Root=1-5759e988-bd862e3fe1be46a994272793"}, // without a span
 		{},
 	})
 	tracer.Trace(t.Context(), r)
@@ -158,7 +158,7 @@ func TestSpanNamesAndErrors(t *testing.T) {
 	}
 }
 
-// What the client says decides; the ratio is for those who say nothing.
+// A decision of the client takes precedence. The ratio applies to requests without one.
 func TestSampling(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -186,7 +186,7 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// A collector that refuses costs spans and one line of the log, whatever the number of tries.
+// If a collector refuses spans, they are lost and the log has one line, however many exports fail.
 func TestRefusingCollector(t *testing.T) {
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no traces here", http.StatusForbidden)
@@ -206,7 +206,8 @@ func TestRefusingCollector(t *testing.T) {
 	}
 }
 
-// A collector that does not answer keeps no request waiting, nor the end of the node beyond its bound.
+// A collector that does not answer delays neither requests nor, beyond a limit, the end of the
+// node.
 func TestSilentCollector(t *testing.T) {
 	release := make(chan struct{})
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
@@ -215,7 +216,7 @@ func TestSilentCollector(t *testing.T) {
 	tracer, log := newTracer(t, collector.URL, 1)
 	const n = 20000
 	for range n {
-		tracer.Trace(t.Context(), request("SendMessage", nil)) // would not return if it waited
+		tracer.Trace(t.Context(), request("SendMessage", nil)) // would block if it waited for the collector
 	}
 	counts := tracer.Spans()
 	if counts.Exported != 0 || counts.Failed != 0 || counts.Dropped != n-8192 {

@@ -11,7 +11,7 @@ import (
 type Conn struct {
 	net.Conn
 	limiter   *Limiter
-	paid      *atomic.Int64 // of its address
+	paid      *atomic.Int64 // the element of Limiter.paid for its address
 	trusted   atomic.Bool   // the last request was verified
 	notBefore atomic.Int64  // Unix nanoseconds: the next request waits until then
 	holds     atomic.Int32  // len(holding)
@@ -38,7 +38,7 @@ func Of(conn net.Conn) *Conn {
 	return nil
 }
 
-// NetConn returns the connection below.
+// NetConn returns the wrapped connection.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
 // Write writes. It ends the turns of the connection before it waits for the client.

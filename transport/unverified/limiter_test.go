@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// oneTurn is a Limiter with one turn.
 func oneTurn(now func() time.Time) *Limiter {
 	l := New(now)
 	l.free = 1
 	return l
 }
 
-// pipe is a Conn of a Limiter whose other end reads nothing.
+// pipe returns a Conn whose other end reads nothing.
 func pipe(t *testing.T, l *Limiter) *Conn {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -34,7 +33,7 @@ func turnOf(c *Conn) *Turn {
 	return t
 }
 
-// lined waits until so many turns are in the line.
+// lined waits until so many turns are waiting.
 func lined(l *Limiter, count int) {
 	for {
 		l.mu.Lock()
@@ -56,7 +55,7 @@ func TestTurns(t *testing.T) {
 	first := turnOf(pipe(t, l))
 	first.Begin()
 	a, b := pipe(t, l), pipe(t, l)
-	var order []string // of those that hold the turn
+	var order []string // in which requests got the turn
 	var all sync.WaitGroup
 	for i, w := range []struct {
 		conn *Conn
@@ -81,14 +80,14 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A verified request goes on without its turn, and the next ones of its connection need none, until
-// one is refused.
+// A verified request gives up its turn. The next requests of its connection need none, until one of
+// them is refused.
 func TestTrust(t *testing.T) {
 	l := oneTurn(time.Now)
 	turn, other := turnOf(pipe(t, l)), turnOf(pipe(t, l))
 	turn.Begin()
 	turn.Verified()
-	other.Begin() // the only turn
+	other.Begin() // the only one
 	turn.End(0)
 	for range 3 {
 		turn.Begin()
@@ -115,7 +114,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// An address is refused so many requests a second. A permitted request does not count.
+// An address may have so many refused requests per second. A permitted request does not count.
 func TestRefusalsOfAddress(t *testing.T) {
 	now := time.Unix(1000, 0)
 	l := oneTurn(func() time.Time { return now })
@@ -154,7 +153,7 @@ func TestRefusalsOfAddress(t *testing.T) {
 
 // Close ends the waits of connections.
 func TestCloseEndsWaits(t *testing.T) {
-	now := time.Unix(1000, 0) // stands still
+	now := time.Unix(1000, 0) // the clock does not move
 	l := oneTurn(func() time.Time { return now })
 	c := pipe(t, l)
 	for range 2 * refusalsBurst {
@@ -169,7 +168,7 @@ func TestCloseEndsWaits(t *testing.T) {
 	<-began
 }
 
-// A client that does not read its answer keeps no turn.
+// A client that does not read its answer does not occupy a turn.
 func TestWriteThatWaits(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -199,7 +198,7 @@ func TestWriteThatWaits(t *testing.T) {
 		}
 		wrote <- err
 	}()
-	other.Begin() // which the write has to let begin
+	other.Begin() // possible once the write gives up its turn
 	other.End(0)
 	if n, err := io.CopyN(io.Discard, client, size); err != nil {
 		t.Errorf("%d bytes were read: %v", n, err)
@@ -229,7 +228,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// Without a Conn there is nothing to wait for.
+// Without a Conn nothing waits.
 func TestNoConn(t *testing.T) {
 	From(context.Background()).Verified()
 	turn := turnOf(Of(nil))

@@ -18,7 +18,7 @@ const (
 var own struct {
 	sync.Mutex
 	locks []net.Listener // one per block
-	next  int            // in the newest block, 0 without a block
+	next  int            // the next port to try in the newest block; 0 without a block
 	end   int
 }
 

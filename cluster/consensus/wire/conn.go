@@ -35,7 +35,7 @@ type Conn struct {
 	in  *frame.Reader
 	out io.Writer
 
-	frame   []byte      // being written, without data that is not copied
+	frame   []byte      // buffer of the frame being written; large data stays out of it
 	pieces  [][]byte    // of the frame being written
 	buffers net.Buffers // the same, while they are written
 	name    []byte      // the last id read, which most messages repeat

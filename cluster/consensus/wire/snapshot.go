@@ -88,7 +88,7 @@ func (c *Conn) SendPart(part []byte) error {
 	return c.writeData(kindSnapshot, len(part), part)
 }
 
-// Part reads a part of a snapshot.
+// Part reads a part that SendPart wrote.
 func (c *Conn) Part() ([]byte, error) {
 	of, fields, size, err := c.in.Next()
 	if errors.Is(err, io.EOF) {

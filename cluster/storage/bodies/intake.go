@@ -11,7 +11,7 @@ import (
 // to bodies of the current state. Used by one goroutine; a Store has one at a time.
 type Intake struct {
 	store   *Store
-	state   *state // the current one at the beginning
+	state   *state // that was current when the intake began
 	first   uint32 // segment that it may append to
 	release func()
 	shared  map[uint32]bool // segments from first on that a state appended to as well; guarded by Store.mu
@@ -45,10 +45,10 @@ func (i *Intake) Sync() error {
 	return i.store.sync()
 }
 
-// End releases the bodies, after Sync. If no state was restored meanwhile, they are reclaimed:
-// after the next snapshot if referred, as a snapshot may refer to them, and otherwise at once. A
-// node that repeatedly fails to install a snapshot writes none of its own, and would fill its disk.
-// The state must not change during the call, because an appended body is counted a moment later.
+// End releases the bodies, after Sync. If no state was restored meanwhile, they are reclaimed: at
+// once, or after the next snapshot if referred is set, because a snapshot may refer to them. A node
+// that repeatedly fails to install a snapshot writes none of its own, and would fill its disk. The
+// state must not change during the call, because an appended body is counted a moment later.
 func (i *Intake) End(referred bool) {
 	s := i.store
 	s.mu.Lock()

@@ -32,7 +32,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func encrypted(segment uint32) bool { return segment >= encryptedSegments }
 
-// segmentHead returns the head of a segment.
 func segmentHead(number uint32) []byte {
 	magic := segmentMagic
 	if encrypted(number) {

@@ -153,7 +153,7 @@ func appendBlock(runs []run, segment, block uint32) []run {
 	return append(runs, run{segment: segment, first: block, blocks: 1})
 }
 
-// covers reports whether each block of a body has a body. Otherwise the space may be reclaimed.
+// covers reports whether every block of a body is in use. A block that is not may be reclaimed.
 func (u *usage) covers(body content.Body) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -68,7 +68,7 @@ func Nearest(typed string, names []string) []string {
 		}
 		commands.AddCommand(c)
 	}
-	near := slices.Compact(commands.SuggestionsFor(typed)) // a name may be near in both ways
+	near := slices.Compact(commands.SuggestionsFor(typed)) // both rules may suggest the same name
 	return near[:min(len(near), suggestionsMax)]
 }
 

@@ -102,7 +102,6 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// count is the count of a check.
 func count(t *testing.T, report *Report, name string) Check {
 	t.Helper()
 	i := slices.IndexFunc(report.Checks, func(c Check) bool { return strings.HasPrefix(c.Name, name) })
@@ -278,7 +277,8 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// TestInterruptedWhileFilling: the run reports the interruption and deletes its queue.
+// TestInterruptedWhileFilling checks that an interrupted run reports the interruption and deletes
+// its queue.
 func TestInterruptedWhileFilling(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())

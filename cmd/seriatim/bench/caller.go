@@ -15,7 +15,6 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// message is a message to send.
 type message struct{ Body, Group, ID string }
 
 // delivery is a received message.
@@ -55,7 +54,6 @@ func (r *run) newCaller(number int) (caller, error) {
 	return &nativeCaller{client: r.shared[at], queue: r.Queue, timeout: r.target.Timeout}, nil
 }
 
-// nativeCaller calls the native API.
 type nativeCaller struct {
 	client  *client.Client
 	queue   string
@@ -110,7 +108,7 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.code + ": " + e.text }
 
-// codeOf returns the code under which a failure is counted.
+// codeOf returns the code under which the report counts an error.
 func codeOf(err error) string {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return refused.code

@@ -89,10 +89,10 @@ type Load struct {
 	Repeat      int     // percentage of messages with an earlier id
 	Duration    time.Duration
 	Warmup      time.Duration
-	Idle        time.Duration // of poll
+	Idle        time.Duration // how long consumers wait before the first message, for poll
 	Queue       string        // empty: a new name
-	Keep        bool          // the queue stays
-	Existing    bool          // the queue exists
+	Keep        bool          // the queue stays after the run
+	Existing    bool          // use a queue that exists
 	Attributes  map[string]string
 }
 

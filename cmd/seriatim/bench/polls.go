@@ -15,14 +15,13 @@ const (
 	dialsMax = 64
 )
 
-// polls implements the workload poll.
 type polls struct {
 	*run
 	dials    chan struct{}
 	waiting  sync.WaitGroup // for all clients to connect
 	sent     atomic.Int64
 	received atomic.Int64
-	entries  int64 // new log entries without messages; -1: unknown
+	entries  int64 // log entries written while consumers waited without messages; -1: unknown
 	polling  context.Context
 	stop     context.CancelFunc
 }

@@ -13,7 +13,6 @@ import (
 // inFlightMax bounds the messages of a stream without an answer.
 const inFlightMax = 1000
 
-// sends implements the workload send.
 type sends struct {
 	*run
 	before   int64 // messages in an existing queue

@@ -112,7 +112,8 @@ func (c *sqsCaller) exchange(ctx context.Context, request *http.Request, wait ti
 	if err := c.open(ctx); err != nil {
 		return nil, err
 	}
-	// Setting a deadline is expensive, so it is a quarter longer and set less often.
+	// Setting a deadline is expensive. So the deadline is a quarter later than necessary, and stays
+	// for several calls.
 	limit := c.target.Timeout + wait
 	if now := time.Now(); c.until.Before(now.Add(limit)) {
 		c.until = now.Add(limit + limit/4)

@@ -22,7 +22,7 @@ type files map[string][]byte
 type store interface {
 	// read returns a part, nil if it does not exist.
 	read(ctx context.Context, part string) (files, error)
-	// write creates a part or replaces the one that read returned.
+	// write stores a new part, or replaces the part that read returned.
 	write(ctx context.Context, part string, content files) error
 }
 
@@ -179,7 +179,7 @@ func (b bundle) newAuthority(ctx context.Context) (*pair, error) {
 	return made, b.put(ctx, "authority", files{"ca.crt": chain, "ca.key": key}, "made")
 }
 
-// good returns the end of the nodes' certificate and whether it needs no renewal.
+// good returns when the nodes' certificate expires, and whether it needs no renewal yet.
 func (b bundle) good(nodes files) (time.Time, bool) {
 	leaf, err := decode(nodes["tls.crt"], nodes["tls.key"])
 	if err != nil || !leaf.fits() || !nodecert.Marked(leaf.certificate) {
@@ -190,7 +190,7 @@ func (b bundle) good(nodes files) (time.Time, bool) {
 		return end, false
 	}
 	for _, host := range b.hosts {
-		// A wildcard in the certificate must cover a wildcard in the list.
+		// A host such as *.example.org needs the same wildcard in the certificate.
 		if leaf.certificate.VerifyHostname(strings.Replace(host, "*", "any", 1)) != nil {
 			return end, false
 		}

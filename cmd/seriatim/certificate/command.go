@@ -84,8 +84,8 @@ func fitting(hosts []string) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._*"
 	for _, host := range hosts {
 		if nodecert.IsMark(host) {
-			return exit.New(exit.Usage, fmt.Errorf("--host %q is the mark of a node's certificate", host),
-				"cert issue NAME sets the mark of NAME")
+			return exit.New(exit.Usage, fmt.Errorf("--host %q is reserved for the certificate of a node", host),
+				"cert issue NAME adds this host for the node NAME")
 		}
 		if net.ParseIP(host) == nil && (host == "" || strings.Trim(host, letters) != "") {
 			return exit.New(exit.Usage, fmt.Errorf("--host %q is neither a name nor an address", host),
@@ -203,7 +203,6 @@ func knownRole(role string) error {
 	return nil
 }
 
-// authorityOf reads the authority of a directory.
 func authorityOf(dir string) (*pair, error) {
 	authority, err := readAuthority(dir)
 	if errors.Is(err, fs.ErrNotExist) {

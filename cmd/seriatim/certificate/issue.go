@@ -98,12 +98,12 @@ type order struct {
 	valid time.Duration
 }
 
-// newCertificate makes a certificate. Only the certificate of a node has the node's mark and
-// authenticates the calling end of a connection.
+// newCertificate makes a certificate. Only the certificate of a node has the DNS name of a node and
+// may authenticate a TLS client.
 func newCertificate(authority *pair, o order) (*pair, error) {
 	end := o.now.Add(o.valid)
 	if last := authority.certificate.NotAfter; end.After(last) {
-		end = last // other programs would refuse it from then on
+		end = last // the authority signs nothing that outlives it
 	}
 	if !end.After(o.now) {
 		return nil, exit.New(exit.Failed, fmt.Errorf("the authority has expired at %s", end.UTC().Format(time.RFC3339)),
@@ -167,7 +167,6 @@ func writeNew(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// readAuthority reads the authority of a directory.
 func readAuthority(dir string) (*pair, error) {
 	p, err := readPair(dir, authorityName)
 	if err == nil && !p.certificate.IsCA {

@@ -44,7 +44,7 @@ func (o *options) completeDeadLetterQueues(cmd *cobra.Command, args []string, ty
 	})
 }
 
-// names completes a flag of a command with the function for the first argument of others.
+// names completes an argument with names. Its method of makes a flag offer the same names.
 type names func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
 // of makes shells offer the names for a flag.
@@ -120,7 +120,6 @@ func (o *options) completeMembers(cmd *cobra.Command, args []string, _ string) (
 	})
 }
 
-// completeKeys offers the ids of the access keys.
 func (o *options) completeKeys(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return o.offer(cmd, args, func(ctx context.Context, w *wire) (ids []string, err error) {
 		list, err := w.accessKeys(ctx)
@@ -131,7 +130,6 @@ func (o *options) completeKeys(cmd *cobra.Command, args []string, _ string) ([]s
 	})
 }
 
-// completeAccounts offers the accounts.
 func (o *options) completeAccounts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return o.offer(cmd, args, func(ctx context.Context, w *wire) (ids []string, err error) {
 		list, err := w.accounts(ctx)

@@ -84,7 +84,7 @@ func (w *wire) send(ctx context.Context, r request) (answer, error) {
 	return answer{}, joined(failures)
 }
 
-// share returns the time for the answer of one of several nodes. By default it is longer than
+// share returns how long to wait for one of several nodes. By default that is longer than
 // request-timeout, after which a server reports that it has no leader.
 func (w *wire) share(nodes int) time.Duration { return w.timeout/time.Duration(nodes) + w.timeout/10 }
 
@@ -139,9 +139,9 @@ func (w *wire) authorize(q *http.Request) {
 	}
 }
 
-// learnToken reads the own token of a node on this machine after that has refused a call without
-// one. It reports whether the call can be sent again. It reads only files of owntoken's name and
-// form, and sends the token only to this machine.
+// learnToken reads the token of a node on this machine, after the node has refused a call without a
+// token. It reports whether the call can be sent again. It reads only files with the name and form
+// of owntoken, and sends the token only to this machine.
 func (w *wire) learnToken(refused *http.Response) bool {
 	to := refused.Request.URL
 	file, named := strings.CutPrefix(refused.Header.Get("WWW-Authenticate"), "Bearer token-file=")

@@ -258,7 +258,7 @@ func TestExpiredCertificate(t *testing.T) {
 }
 
 func TestWrongPort(t *testing.T) {
-	client, _ := node(t, func(w http.ResponseWriter, _ *http.Request) { // as the client port answers a path
+	client, _ := node(t, func(w http.ResponseWriter, _ *http.Request) { // as the client port answers a path of the admin port
 		w.Header().Set("X-Amzn-Requestid", "r")
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "<UnknownOperationException/>")

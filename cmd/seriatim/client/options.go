@@ -251,7 +251,7 @@ func (o *options) run(do func(cmd *cobra.Command, w *wire, p *printer, args []st
 	}
 }
 
-// ended adds an exit code to the error of a command. A dry run has no error.
+// ended adds an exit code to the error of a command. A dry run is a success.
 func ended(err error) error {
 	if errors.Is(err, errDryRun) {
 		return nil

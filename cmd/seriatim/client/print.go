@@ -81,7 +81,7 @@ func (p *printer) done(document map[string]any, format string, args ...any) erro
 
 // say writes one line to standard error.
 func (p *printer) say(format string, args ...any) {
-	fmt.Fprintf(p.words, format+"\n", args...) //nolint:errcheck // no reader is left
+	fmt.Fprintf(p.words, format+"\n", args...) //nolint:errcheck // a failed write cannot be reported
 }
 
 // oneLine replaces control characters in a cell. JSON output has the exact text.
@@ -112,7 +112,7 @@ func (q *question) of(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// skipped reports that the effect is not printed, so that the command need not find it out.
+// skipped reports whether ask prints no effect. The command then need not ask the server for it.
 func (q *question) skipped() bool { return q.yes && !q.dryRun }
 
 // ask returns nil if the user confirms. effect describes the loss.
@@ -132,7 +132,7 @@ func (q *question) ask(cmd *cobra.Command, p *printer, effect, what, name string
 
 // confirm asks the user to type a name. what describes the name in the prompt.
 func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
-	fmt.Fprintf(p.words, "Type %s: ", what) //nolint:errcheck // no reader is left
+	fmt.Fprintf(p.words, "Type %s: ", what) //nolint:errcheck // a failed write cannot be reported
 	line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
 	if cmd.Context().Err() != nil {
 		return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")

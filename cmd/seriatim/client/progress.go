@@ -87,7 +87,7 @@ func (p *progress) end() {
 		p.report()
 	}
 	if p.form == progressAuto && p.lines > 0 {
-		fmt.Fprintln(p.words) //nolint:errcheck // no reader is left
+		fmt.Fprintln(p.words) //nolint:errcheck // a failed write cannot be reported
 	}
 }
 
@@ -95,10 +95,10 @@ func (p *progress) report() {
 	bytes, elapsed := p.bytes, time.Since(p.begun).Seconds()
 	switch p.form {
 	case progressJSON:
-		_ = json.NewEncoder(p.words).Encode(map[string]any{"bytes": bytes, "seconds": elapsed}) // an error means that no reader is left
+		_ = json.NewEncoder(p.words).Encode(map[string]any{"bytes": bytes, "seconds": elapsed}) // a failed write cannot be reported
 	case progressAuto:
 		size := float64(bytes) / (1 << 20)
-		fmt.Fprintf(p.words, "\r%.1f MiB, %.1f MiB/s ", size, size/max(elapsed, 0.001)) //nolint:errcheck // no reader is left
+		fmt.Fprintf(p.words, "\r%.1f MiB, %.1f MiB/s ", size, size/max(elapsed, 0.001)) //nolint:errcheck // a failed write cannot be reported
 	default:
 		return
 	}
@@ -112,13 +112,13 @@ func (p *progress) moved(moved, total int64) {
 	defer p.mu.Unlock()
 	now := time.Now()
 	if p.form == progressJSON && (p.lines == 0 || now.Sub(p.last) >= progressInterval) {
-		// An error means that no reader is left.
+		// A failed write cannot be reported.
 		_ = json.NewEncoder(p.words).Encode(map[string]any{"moved": moved, "toMove": total, "seconds": now.Sub(p.begun).Seconds()})
 		p.last = now
 		p.lines++
 	}
 	if p.form == progressAuto {
-		fmt.Fprintf(p.words, "\r%d of %s moved ", moved, plural.Count(total, "message", "messages")) //nolint:errcheck // no reader is left
+		fmt.Fprintf(p.words, "\r%d of %s moved ", moved, plural.Count(total, "message", "messages")) //nolint:errcheck // a failed write cannot be reported
 		p.lines++
 	}
 }
@@ -128,6 +128,6 @@ func (p *progress) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.form == progressAuto && p.lines > 0 {
-		fmt.Fprintln(p.words) //nolint:errcheck // no reader is left
+		fmt.Fprintln(p.words) //nolint:errcheck // a failed write cannot be reported
 	}
 }

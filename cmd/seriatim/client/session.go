@@ -89,7 +89,7 @@ func lockFlag(c *cobra.Command, lock *int32) {
 	c.Flags().Int32Var(lock, "lock", api.DefaultLockSeconds, "seconds until the lock ends without a renewal, 1 to 43200")
 }
 
-// checkLock refuses a lock without a length, which means the default in the API.
+// checkLock refuses a lock of less than a second. In the API, 0 means the default.
 func checkLock(seconds int32) error {
 	if seconds < 1 {
 		return exit.New(exit.Usage, fmt.Errorf("--lock %d is no length of a lock", seconds), "give it seconds, 1 to 43200")
@@ -195,7 +195,6 @@ func sessionReleaseCommand(o *options) *cobra.Command {
 	}
 }
 
-// changedSession reports the change of a session.
 func changedSession(p *printer, id, done string) error {
 	return p.done(map[string]any{"sessionId": id, done: true}, "%s %s", done, id)
 }

@@ -62,7 +62,6 @@ func subscribeCommand(o *options) *cobra.Command {
 
 const queueProtocol = "sqs"
 
-// printSubscription prints the ARN of a subscription.
 func (p *printer) printSubscription(arn string) error {
 	return p.print(map[string]string{"subscriptionArn": arn}, func() table { return table{rows: [][]string{{arn}}} })
 }
@@ -81,7 +80,7 @@ func checkSubscriber(protocol, subscriber string) error {
 	return nil
 }
 
-// queueBeside returns the name of a queue, with the account of the topic unless it has one.
+// queueBeside returns the name of a queue. A name without an account gets the account of the topic.
 func queueBeside(topic, queue string) string {
 	name := qualifiedOf(queue)
 	if owner, _, found := strings.Cut(topic, "/"); found && !strings.Contains(name, "/") {

@@ -31,12 +31,10 @@ func (o *options) completeTopics(cmd *cobra.Command, args []string, _ string) ([
 	return o.offerNative(cmd, args, listTopics)
 }
 
-// listTopics returns the names of all topics.
 func listTopics(ctx context.Context, n *native.Conn) ([]string, error) {
 	return native.Get(ctx, n, func(ctx context.Context, c *api.Client) ([]string, error) { return c.Topics(ctx) })
 }
 
-// topicAttributes returns the attributes of a topic.
 func topicAttributes(ctx context.Context, n *native.Conn, name string) (map[string]string, error) {
 	return native.Get(ctx, n, func(ctx context.Context, c *api.Client) (map[string]string, error) {
 		return c.TopicAttributes(ctx, qualifiedOf(name))
@@ -184,7 +182,6 @@ func topicSetCommand(o *options) *cobra.Command {
 	}
 }
 
-// changedTopic reports the change of a topic.
 func changedTopic(p *printer, name, done string) error {
 	return p.done(map[string]any{"topic": lastElement(name), done: true}, "%s %s", lastElement(name), done)
 }

@@ -1,6 +1,6 @@
 // Package exit defines the exit codes of the seriatim command, and the error that carries a code
-// from a subcommand to main. Package cluster defines the codes from 80 on, with which a server
-// ends that must not continue.
+// from a subcommand to main. The codes from 80 on, for a server that must not continue, are in
+// package cluster.
 package exit
 
 import (

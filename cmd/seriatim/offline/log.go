@@ -131,7 +131,7 @@ func stateHashCommand() *cobra.Command {
 			}
 			if index == 0 {
 				const note = "The whole log was applied; its last entries may not be committed."
-				fmt.Fprintln(cmd.ErrOrStderr(), note) //nolint:errcheck // no reader is left
+				fmt.Fprintln(cmd.ErrOrStderr(), note) //nolint:errcheck // a failed write cannot be reported
 			}
 			return o.print(cmd.OutOrStdout(), state, func() [][]string {
 				return [][]string{

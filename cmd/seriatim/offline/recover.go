@@ -97,7 +97,7 @@ func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, flags *re
 		return err
 	}
 	if flags.alone && len(plan.Members) > 1 {
-		fmt.Fprintln(cmd.ErrOrStderr(), aloneWarning) //nolint:errcheck // no reader is left
+		fmt.Fprintln(cmd.ErrOrStderr(), aloneWarning) //nolint:errcheck // a failed write cannot be reported
 	}
 	if !flags.yes {
 		return exit.New(exit.Usage, errors.New("nothing was changed"), "to do this, repeat the command with --yes")
@@ -112,7 +112,7 @@ func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, flags *re
 	if plan.Joins {
 		done = "The data of this node are in " + plan.MovedTo + ". Start the node; it joins cluster %s as a new one.\n"
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), done, plan.NewClusterID) //nolint:errcheck // no reader is left
+	fmt.Fprintf(cmd.ErrOrStderr(), done, plan.NewClusterID) //nolint:errcheck // a failed write cannot be reported
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (o *options) printLogEnd(cmd *cobra.Command, own offline.LogEnd) error {
 		}
 	})
 	const next = "Nothing was changed. Run this on every node that is left, then again with --logs and the words of all of them."
-	fmt.Fprintln(cmd.ErrOrStderr(), next) //nolint:errcheck // no reader is left
+	fmt.Fprintln(cmd.ErrOrStderr(), next) //nolint:errcheck // a failed write cannot be reported
 	return err
 }
 
@@ -178,7 +178,7 @@ func cutText(plan offline.RecoveryPlan) string {
 // machine.
 func confirm(cmd *cobra.Command, want, given string) error {
 	if given == "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Type the id of this node to continue: ") //nolint:errcheck // no reader is left
+		fmt.Fprintf(cmd.ErrOrStderr(), "Type the id of this node to continue: ") //nolint:errcheck // a failed write cannot be reported
 		line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
 		if cmd.Context().Err() != nil {
 			return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")

@@ -13,8 +13,8 @@ const (
 	// runtime permits as much garbage as live heap. With little state, a node under load would
 	// then collect ten times a second and spend a tenth of its processor time on that.
 	spareHeap = 128 << 20
-	// spareHeapMin replaces spareHeap as the state grows: state and garbage together take at most
-	// smallHeap where that is possible.
+	// spareHeapMin replaces spareHeap as the state grows, so that state and garbage together stay
+	// below smallHeap as long as possible.
 	spareHeapMin = 48 << 20
 	smallHeap    = 224 << 20
 	// spareLarge is the divisor for a large state: its garbage may take a quarter of its size. A
@@ -78,10 +78,9 @@ func (c *collector) watch() {
 	}, c)
 }
 
-// adjust sets the percentage of garbage that starts a collection: the scannable heap, which
-// causes most of the cost, or the spare heap. Parked messages, remembered ids and bodies have no
-// pointers, so they add less. Setting the percentage stops the node for a moment, so adjust skips
-// small changes.
+// adjust sets the percentage of garbage that starts a collection. It permits garbage up to
+// the size of the scannable heap, which causes most of the cost of a collection, and more while the
+// heap is small. Setting the percentage stops the node for a moment, so adjust skips small changes.
 func (c *collector) adjust() {
 	heap := c.heap()
 	percent := percentFor(heap, c.choosePart(heap))

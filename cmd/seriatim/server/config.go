@@ -36,7 +36,7 @@ type NodeConfig struct {
 // ListenConfig holds the addresses of the four ports.
 type ListenConfig struct {
 	Client          string   `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address for clients: SQS and SNS over HTTP/1.1 and HTTP/2, gRPC"`
-	Admin           string   `name:"admin-addr" env:"SERIATIM_ADMIN_ADDR" default:"127.0.0.1:9325" since:"0.1.0" help:"address for health, status and metrics"`
+	Admin           string   `name:"admin-addr" env:"SERIATIM_ADMIN_ADDR" default:"127.0.0.1:9325" since:"0.1.0" help:"address for health, status, metrics and administration"`
 	Peer            string   `name:"peer-addr" env:"SERIATIM_PEER_ADDR" default:"127.0.0.1:9326" since:"0.1.0" help:"address for the other nodes"`
 	Gossip          string   `name:"gossip-addr" env:"SERIATIM_GOSSIP_ADDR" default:"127.0.0.1:9327" since:"0.1.0" help:"address for gossip, TCP and UDP"`
 	AdvertisePeer   string   `name:"advertise-peer" env:"SERIATIM_ADVERTISE_PEER" default:"" since:"0.1.0" help:"peer address as other nodes reach it; empty: the bound one"`
@@ -91,7 +91,7 @@ type StorageConfig struct {
 	BodySegmentBytes Size          `name:"body-segment-size" hidden:"true" env:"SERIATIM_BODY_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one file of body-store=segments, at most 1GiB"`
 	BodyScrubRate    Size          `name:"body-scrub-rate" env:"SERIATIM_BODY_SCRUB_RATE" default:"1MiB" since:"0.1.0" help:"bytes per second for reading bodies in segments to find damaged ones. The node fetches these from another node. 0: check bodies only when they are received"`
 	BodyScrubPause   time.Duration `name:"body-scrub-interval" hidden:"true" env:"SERIATIM_BODY_SCRUB_INTERVAL" default:"24h" since:"0.1.0" help:"pause between two checks of all bodies in segments"`
-	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"size of the log since the last snapshot that starts the next one"`
+	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"growth of the log after which the node takes the next snapshot"`
 	TrailingBytes    Size          `name:"trailing-log-size" env:"SERIATIM_TRAILING_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"size of the log that is kept before a snapshot for followers that lag"`
 	SnapshotRate     Size          `name:"snapshot-rate" env:"SERIATIM_SNAPSHOT_RATE" default:"64MiB" since:"0.1.0" help:"most bytes per second for writing a snapshot; a quarter of that while the log grows slowly"`
 	DiskDeadline     time.Duration `name:"disk-deadline" env:"SERIATIM_DISK_DEADLINE" default:"10s" since:"0.1.0" help:"longest time for a write or sync; after it the process ends, so that another node can lead"`

@@ -56,6 +56,6 @@ func isTerminal(out io.Writer) bool {
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return false
 	}
-	nowhere, err := os.Stat(os.DevNull) // a device as well
+	nowhere, err := os.Stat(os.DevNull) // it is a character device, too
 	return err != nil || !os.SameFile(info, nowhere)
 }

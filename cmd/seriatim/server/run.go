@@ -282,8 +282,8 @@ func origins(listen ListenConfig, port string) transport.Origins {
 }
 
 // stop ends the parts in the reverse order of their start. The admin port is last, because it
-// reports that the node is not ready. stop abandons parts that do not end within limit: everything
-// acknowledged is on disk.
+// reports that the node is not ready. stop abandons parts that do not end within limit. That is
+// safe: everything acknowledged is on disk.
 func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -342,6 +342,6 @@ func awaitNode(ctx context.Context, node *cluster.Node, notify func(missing erro
 // and to standard error, which a supervisor keeps.
 func (p program) fatal(code cluster.ExitCode, err error) {
 	p.log.Error("the node must not continue and ends", "exit_code", int(code), "error", err)
-	fmt.Fprintf(p.words, "seriatim: the node must not continue (exit code %d): %v\n", code, err) //nolint:errcheck // no reader is left
+	fmt.Fprintf(p.words, "seriatim: the node must not continue (exit code %d): %v\n", code, err) //nolint:errcheck // a failed write cannot be reported
 	p.exit(int(code))
 }

@@ -22,7 +22,6 @@ import (
 // certificates holds the certificates of the ports with TLS; the others are nil.
 type certificates struct{ client, admin, peer *files.Certificate }
 
-// openCertificates reads the certificates in the settings.
 func openCertificates(listen ListenConfig, log *slog.Logger) (c certificates, err error) {
 	var problems []error
 	for _, port := range []struct {

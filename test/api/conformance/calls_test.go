@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sending changes a send. The same options serve SendMessage and the entries of
-// SendMessageBatch.
+// sending changes a send: the input of SendMessage or an entry of SendMessageBatch.
 type sending func(*sqs.SendMessageInput)
 
 func group(id string) sending { return func(in *sqs.SendMessageInput) { in.MessageGroupId = &id } }
@@ -167,7 +166,7 @@ func (c *client) one(t *testing.T, queue string, options ...receiving) types.Mes
 	return got[0]
 }
 
-// empty checks that a short poll brings nothing.
+// empty checks that a short poll returns no message.
 func (c *client) empty(t *testing.T, queue string, options ...receiving) {
 	t.Helper()
 	got := c.receive(t, queue, append([]receiving{wait(0), atMost(10)}, options...)...)
@@ -187,8 +186,8 @@ func (c *client) expect(t *testing.T, queue string, want ...string) []types.Mess
 	return got
 }
 
-// expectSet is expect for a standard queue, which has no order. It receives until it has as many
-// messages as wanted.
+// expectSet is expect for a standard queue, which has no order. It receives until it has the wanted
+// number of messages.
 func (c *client) expectSet(t *testing.T, queue string, want ...string) []types.Message {
 	t.Helper()
 	var got []types.Message
@@ -246,7 +245,7 @@ func (c *client) tryHide(t *testing.T, queue, handle string, seconds int32) *ref
 	return refused
 }
 
-// attributes are those with the given names.
+// attributes returns the queue attributes with the given names.
 func (c *client) attributes(t *testing.T, queue string, names ...types.QueueAttributeName) attrs {
 	t.Helper()
 	in := &sqs.GetQueueAttributesInput{QueueUrl: &queue, AttributeNames: names}
@@ -296,13 +295,12 @@ func (c *client) deleteQueue(t *testing.T, queue string) {
 	}
 }
 
-// redrive is a RedrivePolicy.
 func redrive(target string, maxReceiveCount int) string {
 	return fmt.Sprintf(`{"deadLetterTargetArn":"%s","maxReceiveCount":%d}`, arn(target), maxReceiveCount)
 }
 
-// pass lets time pass on the server: it polls an empty queue for as long as
-// that, which ends on the server's clock.
+// pass lets time pass on the server: it polls an empty queue for this long, so that the server's
+// clock counts.
 func (c *client) pass(t *testing.T, seconds int32) {
 	t.Helper()
 	quiet := c.std(t, nil)
@@ -315,8 +313,7 @@ func (c *client) pass(t *testing.T, seconds int32) {
 	}
 }
 
-// eventually repeats a check until it says true, letting about a second pass
-// between tries.
+// eventually repeats a check until it returns true, about once a second.
 func (c *client) eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	for range 60 {
@@ -328,14 +325,12 @@ func (c *client) eventually(t *testing.T, what string, check func() bool) {
 	t.Fatalf("never: %s", what)
 }
 
-// windows counts the assertions that hold only within a window of the server, and
-// those that were left out because the machine was too slow to be inside it for
-// certain.
+// windows counts the assertions that hold only within a window of the server, and those that were
+// omitted because a slow machine may have exceeded it.
 var windows struct{ checked, missed atomic.Int64 }
 
-// before reports whether less than the window has passed since start. If not, the
-// assertion that asks cannot be made, which is logged and counted: run fails if that
-// happens too often.
+// before reports whether less than the window has passed since start. Otherwise the assertion that
+// asks must be omitted, which is logged and counted. If this happens too often, run fails.
 func before(t *testing.T, start time.Time, window time.Duration) bool {
 	t.Helper()
 	if passed := time.Since(start); passed >= window {
@@ -347,8 +342,8 @@ func before(t *testing.T, start time.Time, window time.Duration) bool {
 	return true
 }
 
-// checkWindows reports an error if more than a fifth of these assertions could not
-// be made: then the suite says little about them.
+// checkWindows reports an error if more than a fifth of these assertions were omitted, because the
+// suite then tests little of them.
 func checkWindows() error {
 	checked, missed := windows.checked.Load(), windows.missed.Load()
 	if missed*4 > checked {

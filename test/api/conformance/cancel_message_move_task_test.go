@@ -47,7 +47,7 @@ func TestCancelMessageMoveTask(t *testing.T) {
 		if int(out.ApproximateNumberOfMessagesMoved) > moved {
 			t.Errorf("the answer said %d moved, the task ended with %d", out.ApproximateNumberOfMessagesMoved, moved)
 		}
-		// What was moved stays moved, and the rest stays.
+		// Messages that were moved stay there, and the others stay in the source.
 		c.counts(t, source, moved, 0, 0)
 		c.counts(t, target, 10-moved, 0, 0)
 		_, got = c.tryCancel(t, handle)

@@ -45,7 +45,7 @@ type client struct {
 	cluster  *harness.Cluster
 }
 
-// each runs a test once per protocol.
+// each runs a test once for each protocol.
 func each(t *testing.T, test func(t *testing.T, c *client)) {
 	t.Helper()
 	t.Parallel()
@@ -78,9 +78,8 @@ func newClient(cluster *harness.Cluster, protocol string) *client {
 	}
 }
 
-// sendIncompleteInput removes the SDK's own check of required members, so that
-// the server's answer to their absence can be seen. Actions without required
-// members have no such check.
+// sendIncompleteInput removes the SDK's check of required members, so that the server has to refuse
+// the request. Actions without required members have no such check.
 func sendIncompleteInput(s *middleware.Stack) error {
 	const check = "OperationInputValidation"
 	if _, found := s.Initialize.Get(check); !found {
@@ -90,8 +89,8 @@ func sendIncompleteInput(s *middleware.Stack) error {
 	return err
 }
 
-// members are request members by their JSON name that are added to what the
-// SDK serialized: the SDK cannot send an explicit zero.
+// members are request members, by their JSON names, that are added to the SDK's request. The SDK
+// cannot send an explicit zero.
 type members map[string]any
 
 type membersKey struct{}
@@ -151,8 +150,7 @@ func addForm(body []byte, extra members) ([]byte, error) {
 	return []byte(form.Encode()), nil
 }
 
-// call makes one SDK call. A refusal of the server is returned; any other
-// failure ends the test.
+// call makes one SDK call. It returns a refusal of the server; any other failure ends the test.
 func call[I, O, P any](t *testing.T, operation func(context.Context, *I, ...func(*P)) (*O, error), in *I, extra members) (*O, *refusal) {
 	t.Helper()
 	noteCall(t)
@@ -185,7 +183,7 @@ func must[O any](t *testing.T) func(out O, refused *refusal) O {
 	}
 }
 
-// refusal is an error answer as it was on the wire.
+// refusal is an error as it was sent by the server.
 type refusal struct {
 	Status  int
 	Code    string // query code, from the header or the XML
@@ -197,9 +195,8 @@ func (r *refusal) String() string {
 	return fmt.Sprintf("HTTP %d %s (%s): %s", r.Status, r.Code, r.Fault, r.Message)
 }
 
-// refused checks that a call was refused with a query code and a text. The
-// status, the fault and the JSON type that belong to the code are checked on the
-// wire, for every answer. An empty text is not compared.
+// refused checks that a call was refused with a query code and a text; an empty text is not
+// compared. The wire check of every answer compares the status, the fault and the JSON type.
 func refused(t *testing.T, got *refusal, code, message string) {
 	t.Helper()
 	if got == nil {
@@ -221,13 +218,13 @@ func (c *client) unknownQueueText() string {
 	return "The specified queue does not exist."
 }
 
-// names counts the names given out, so that each is unique.
+// names counts the names that were used, so that each is unique.
 var names atomic.Int64
 
-// runID keeps names of different test processes apart.
+// runID distinguishes the names of concurrent test processes.
 var runID = fmt.Sprintf("%x", time.Now().UnixNano()&0xffffff)
 
-// unique is a name that no other test uses, with the test's own in it.
+// unique returns a name that no other test uses. It contains the name of the test.
 func unique(t *testing.T) string {
 	test, _, _ := strings.Cut(strings.TrimPrefix(t.Name(), "Test"), "/")
 	if len(test) > 40 {
@@ -263,15 +260,14 @@ func (c *client) tryCreate(t *testing.T, name string, attributes attrs) (*sqs.Cr
 	return call(t, c.sqs.CreateQueue, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes}, nil)
 }
 
-// queueName is the last segment of a queue URL.
+// queueName returns the last segment of a queue URL.
 func queueName(queueURL string) string { return queueURL[strings.LastIndex(queueURL, "/")+1:] }
 
-// arn is the ARN of a queue.
 func arn(queueURL string) string {
 	return "arn:aws:sqs:" + harness.Region + ":" + account + ":" + queueName(queueURL)
 }
 
-// missing is the URL of a queue that does not exist.
+// missing returns the URL of a queue that does not exist.
 func (c *client) missing(t *testing.T) string {
 	return c.cluster.Endpoint() + "/" + account + "/" + unique(t)
 }

@@ -80,7 +80,7 @@ func TestCreateQueueRefusals(t *testing.T) {
 	)
 	cases := []struct {
 		name       string
-		queue      string // a unique name is put in front of a text that begins with +
+		queue      string // a unique name is put before a text that begins with +
 		attributes attrs
 		code, text string
 	}{
@@ -199,8 +199,7 @@ func TestCreateQueueAgainWithoutCooldown(t *testing.T) {
 		c.deleteQueue(t, queue)
 		again := c.create(t, queueName(queue), attrs{"FifoQueue": "true"})
 		c.empty(t, again)
-		// Nothing of the old queue is left: neither its deduplication
-		// records nor its sequence numbers.
+		// Nothing of the old queue is left, neither deduplication records nor sequence numbers.
 		second := c.send(t, again, "new", group("g"), dedup("d"))
 		if aws.ToString(second.MessageId) == aws.ToString(first.MessageId) {
 			t.Error("the new queue remembers the deduplication id of the old one")
@@ -209,8 +208,7 @@ func TestCreateQueueAgainWithoutCooldown(t *testing.T) {
 	})
 }
 
-// TestAWSCooldowns needs the cool-offs of AWS, which are off by default, so it
-// has a node of its own.
+// TestAWSCooldowns needs a node of its own, because it turns on the cool-offs of AWS.
 func TestAWSCooldowns(t *testing.T) {
 	t.Parallel()
 	node := harness.New(t, harness.Options{Binary: shared.binary, Nodes: 1, Args: []string{"--aws-cooldowns"}})

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// invalid is the code of most refusals of SNS.
+// invalid is the code of most errors of SNS.
 const invalid = "InvalidParameter"
 
 func topicTag(key, value string) snstypes.Tag { return snstypes.Tag{Key: &key, Value: &value} }

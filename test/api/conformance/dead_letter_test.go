@@ -25,8 +25,8 @@ func TestDeadLetterStandard(t *testing.T) {
 		for _, name := range []string{"ApproximateReceiveCount", "AWSTraceHeader", "DeadLetterQueueSourceArn", "SentTimestamp"} {
 			got[name] = moved.Attributes[name]
 		}
-		// The attempt that moved it does not count; the time of sending
-		// stays on a standard queue.
+		// The receive that moved it does not count. In a standard queue it keeps the time of the
+		// send.
 		want := attrs{"ApproximateReceiveCount": "2", "AWSTraceHeader": traced, "DeadLetterQueueSourceArn": arn(source),
 			"SentTimestamp": first.Attributes["SentTimestamp"]}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -44,7 +44,7 @@ func TestDeadLetterFIFO(t *testing.T) {
 		c.send(t, source, "m2", group("g"))
 		c.one(t, source, atMost(1))
 		c.one(t, source, atMost(1))
-		// The third attempt moves the first message, and the group goes on.
+		// The third receive moves the first message and returns the next one of the group.
 		if diff := cmp.Diff([]string{"m2"}, bodies(c.receive(t, source, atMost(1)))); diff != "" {
 			t.Errorf("received (-want +got):\n%s", diff)
 		}

@@ -41,7 +41,7 @@ func TestDeduplicationByID(t *testing.T) {
 		first := c.send(t, queue, "first", group("g"), dedup("d"))
 		second := c.send(t, queue, "test", group("g"), dedup("d"), text("k", "String", "x"))
 		sameMessage(t, first, second)
-		// The digests are those of the request that asked.
+		// The digests are those of the second request.
 		if aws.ToString(second.MD5OfMessageBody) != "098f6bcd4621d373cade4e832627b4f6" ||
 			aws.ToString(second.MD5OfMessageAttributes) != "a45daa70926828a2f0a1db3418e6feb4" {
 			t.Errorf("digests %q and %q", aws.ToString(second.MD5OfMessageBody), aws.ToString(second.MD5OfMessageAttributes))
@@ -60,9 +60,9 @@ func TestDeduplicationByContent(t *testing.T) {
 		queue := c.fifo(t, contentBased)
 		first := c.send(t, queue, fooBar, group("g"))
 		sameMessage(t, first, c.send(t, queue, fooBar, group("g")))
-		// Attributes and group do not count.
+		// Attributes and group are not part of the content hash.
 		sameMessage(t, first, c.send(t, queue, fooBar, group("h"), text("k", "String", "x")))
-		// An explicit id wins, and one that equals the hash is a duplicate.
+		// An explicit id takes precedence, and one that equals the hash is a duplicate.
 		anotherMessage(t, first, c.send(t, queue, fooBar, group("g"), dedup("other")))
 		sameMessage(t, first, c.send(t, queue, "another body", group("g"), dedup(fooBarHash)))
 		anotherMessage(t, first, c.send(t, queue, "another body", group("g")))
@@ -128,8 +128,7 @@ func TestDeduplicationWindowEnds(t *testing.T) {
 		}
 		sends := 0
 		c.eventually(t, "the window ends", func() bool {
-			// The duplicates in between must not extend it, or this
-			// would never end.
+			// If these duplicates extended the window, the loop would never end.
 			sends++
 			second = c.send(t, queue, "n", group("g"), dedup("d"))
 			return aws.ToString(second.MessageId) != aws.ToString(first.MessageId)

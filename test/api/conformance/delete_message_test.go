@@ -51,7 +51,7 @@ func TestDeleteMessageFIFOAgain(t *testing.T) {
 		m := c.one(t, queue)
 		c.delete(t, queue, m, m)
 		c.pass(t, 3)
-		// Also when the visibility timeout is over by then.
+		// It is deleted although its visibility timeout is over.
 		c.delete(t, queue, m)
 	})
 }
@@ -112,7 +112,7 @@ func TestDeleteMessageFIFOExpiredHandle(t *testing.T) {
 		c.send(t, queue, "m", group("g"), dedup("d"))
 		handle := aws.ToString(c.one(t, queue, hidden(0)).ReceiptHandle)
 		refused(t, c.tryDelete(t, queue, handle), "InvalidParameterValue", expiredHandle(handle))
-		// Nobody received it again, and still the handle is of no use.
+		// Nobody has received it again, but the handle has expired.
 		handle = aws.ToString(c.one(t, queue, hidden(1)).ReceiptHandle)
 		c.pass(t, 2)
 		refused(t, c.tryDelete(t, queue, handle), "InvalidParameterValue", expiredHandle(handle))

@@ -15,8 +15,8 @@ func TestDeleteQueueUnknown(t *testing.T) {
 	})
 }
 
-// TestDeleteQueueThenAnyAction also shows that the queue is gone on every node
-// at once: the calls go to different nodes.
+// TestDeleteQueueThenAnyAction also shows that the queue is gone on every node at once, since the
+// calls go to different nodes.
 func TestDeleteQueueThenAnyAction(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
 		queue := c.std(t, nil)

@@ -16,8 +16,8 @@ func TestDeleteTopicUnknown(t *testing.T) {
 	})
 }
 
-// TestDeleteTopicForgets: nothing of a topic is left in one that is created again under
-// its name; what was delivered stays.
+// TestDeleteTopicForgets checks that a topic created again remembers nothing, and that delivered
+// messages stay.
 func TestDeleteTopicForgets(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, queue := c.fifoTopic(t, nil), c.fifo(t, attrs{"DeduplicationEnabled": "false"})

@@ -6,8 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// TestErrorMissingParameters: a required parameter that is absent comes before
-// anything else that is wrong, also before an unknown queue.
+// TestErrorMissingParameters checks that a missing required parameter is reported before any other
+// error, even an unknown queue.
 func TestErrorMissingParameters(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
 		queue := c.missing(t)

@@ -79,7 +79,7 @@ func TestFIFOBlockedGroup(t *testing.T) {
 		c.load(t, queue, "g1-m1", "g1-m2")
 		c.expect(t, queue, "g1-m1", "g1-m2")
 		c.empty(t, queue)
-		// A new message does not release the group.
+		// A new message does not unblock the group.
 		c.load(t, queue, "g1-m3")
 		c.empty(t, queue)
 	})
@@ -96,8 +96,8 @@ func TestFIFOEmptiedGroup(t *testing.T) {
 	})
 }
 
-// TestFIFODeleteReleasesGroup: deleting the last message in flight lets a
-// waiting receive have the rest.
+// TestFIFODeleteReleasesGroup checks that after the delete of the last message in flight a waiting
+// receive gets the other messages.
 func TestFIFODeleteReleasesGroup(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
 		queue := c.fifo(t, nil)
@@ -144,8 +144,8 @@ func TestFIFOCounterAfterDeletes(t *testing.T) {
 	})
 }
 
-// TestFIFOPrefixRule: nothing is handed out past an undeleted message that is
-// in flight, and what lies before it is.
+// TestFIFOPrefixRule checks that messages before a message in flight are delivered, and none after
+// it.
 func TestFIFOPrefixRule(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -186,7 +186,7 @@ func TestFIFODeletedHeadDoesNotReleaseOthers(t *testing.T) {
 	})
 }
 
-// TestFIFOGroupOrder: groups come in the order in which their first message
+// TestFIFOGroupOrder checks that groups are served in the order in which their first messages
 // became available.
 func TestFIFOGroupOrder(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {

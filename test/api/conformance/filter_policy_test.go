@@ -62,7 +62,7 @@ func TestFilterPolicyRefusals(t *testing.T) {
 	})
 }
 
-// list is n different strings in JSON.
+// list returns n different JSON strings.
 func list(n int) string {
 	var values []string
 	for i := range n {

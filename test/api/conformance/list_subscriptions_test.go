@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// TestListSubscriptionsPages has 120 subscriptions of its own among those of other tests.
+// TestListSubscriptionsPages makes 120 subscriptions, beside those of other tests.
 func TestListSubscriptionsPages(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		missing := map[string]bool{}
@@ -29,7 +29,8 @@ func TestListSubscriptionsPages(t *testing.T) {
 				nil))
 			for _, s := range out.Subscriptions {
 				listed := aws.ToString(s.SubscriptionArn)
-				// Those of other tests that are not confirmed all have one word for an ARN.
+				// Unconfirmed subscriptions of other tests all have the same text in place of an
+				// ARN.
 				which := aws.ToString(s.TopicArn) + " " + aws.ToString(s.Endpoint)
 				if seen[which] {
 					t.Errorf("%s, %s twice", listed, which)

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 )
 
-// TestListTopicsPages has 120 topics of its own among those of other tests.
+// TestListTopicsPages makes 120 topics, beside those of other tests.
 func TestListTopicsPages(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		missing := map[string]bool{}

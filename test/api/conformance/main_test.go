@@ -10,12 +10,11 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// parallelTests is the number of concurrent tests. Most of them wait for time to pass on the
-// server, so there may be far more than cores.
+// parallelTests is the number of concurrent tests. It may exceed the number of cores by far,
+// because most tests wait for the server's clock.
 const parallelTests = "24"
 
-// shared is the cluster that all tests use, and the binary it was started
-// from. Set once, before the first test.
+// shared is the cluster of all tests, with its binary. It is set once, before the first test.
 var shared struct {
 	cluster *harness.Cluster
 	binary  string
@@ -42,14 +41,14 @@ func run(m *testing.M) int {
 	}
 	if shared.cluster, err = harness.Start(ctx, harness.Options{
 		Binary: shared.binary, Dir: dir, Args: []string{"--accept-kms-keys", "--sns-allow-endpoints=127.0.0.0/8"},
-		// where tests have their subscribers
+		// The subscribers of the tests have loopback addresses.
 	}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer shared.cluster.Close()
 	code := m.Run()
-	// Every test left its marks on the state: all replicas must agree on it.
+	// After the changes of all tests, the replicas must agree.
 	if _, err := shared.cluster.WaitConverged(ctx, harness.StartTimeout); err != nil {
 		fmt.Fprintln(os.Stderr, "FAIL: after all tests:", err)
 		code = 1

@@ -79,7 +79,7 @@ func TestMalformedForm(t *testing.T) {
 		})
 	}
 	t.Run("huge index", func(t *testing.T) {
-		// Refused or ignored: both do no harm.
+		// Refused or ignored, both do no harm.
 		if got := postForm(t, "Action", "GetQueueAttributes", "QueueUrl", queue, "AttributeName.99999999999999999999",
 			"All"); got.status >= 500 {
 			t.Errorf("a server error: %v", got)
@@ -109,13 +109,13 @@ func TestMalformedOther(t *testing.T) {
 	}
 }
 
-// TestMessageOfOneMiB: the limit itself is allowed, one byte more is not, in
-// both protocols and whatever the wire form of the text is.
+// TestMessageOfOneMiB checks that a message of the largest size is accepted, and one byte more is
+// not, in both protocols and however the text is encoded.
 func TestMessageOfOneMiB(t *testing.T) {
 	const limit = 1 << 20
 	each(t, func(t *testing.T, c *client) {
 		queue := c.std(t, nil)
-		// Line feeds are two bytes of JSON and three of a form.
+		// A line feed takes two bytes in JSON and three in a form.
 		for _, letter := range []string{"a", "\n"} {
 			body := strings.Repeat(letter, limit)
 			c.send(t, queue, body)
@@ -134,8 +134,8 @@ func TestMessageOfOneMiB(t *testing.T) {
 	})
 }
 
-// TestMessageFarTooLong: a body beyond all limits is refused, not read for
-// ever.
+// TestMessageFarTooLong checks that a body beyond all limits is refused without being read
+// completely.
 func TestMessageFarTooLong(t *testing.T) {
 	t.Parallel()
 	_, queue := jsonQueue(t)

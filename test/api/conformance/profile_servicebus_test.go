@@ -96,7 +96,7 @@ func TestServiceBusDuplicateAfterSettlement(t *testing.T) {
 				t.Errorf("the copy has deduplication id %q", moved.Attributes["MessageDeduplicationId"])
 			}
 			sameMessage(t, first, c.send(t, queue, "m", group("g"), dedup("A")))
-			// The history of the target was not written by the move.
+			// The move did not add the id to those remembered by the target.
 			c.send(t, target, "direct", group("h"), dedup("A"))
 			c.counts(t, target, 1, 1, 0)
 		})
@@ -206,7 +206,7 @@ func TestPartitionKey(t *testing.T) {
 		first := c.send(t, queue, "1", dedup("A"), key("p"))
 		anotherMessage(t, first, c.send(t, queue, "2", dedup("A"), key("q")))
 		sameMessage(t, first, c.send(t, queue, "3", dedup("A"), key("p")))
-		// With a group, the key must be the group.
+		// If there is a group, the partition key must equal it.
 		_, got := c.trySend(t, queue, "4", group("g"), dedup("B"), key("other"))
 		refused(t, got, "InvalidParameterValue", "")
 		c.send(t, queue, "5", group("g"), dedup("B"), key("g"))

@@ -87,7 +87,7 @@ func TestYMQAttempts(t *testing.T) {
 			c.heads(t, queue, 3)
 			first := c.receive(t, queue, atMost(10), attempt("A"), everything)
 			again := c.receive(t, queue, atMost(10), attempt("A"), everything)
-			// The receive count is part of a delivery, and has not moved.
+			// The receive count belongs to the delivery, and is unchanged.
 			if diff := cmp.Diff(deliveries(first), deliveries(again)); diff != "" || len(first) != 3 {
 				t.Fatalf("%d messages (-first +again):\n%s", len(first), diff)
 			}
@@ -109,7 +109,8 @@ func TestYMQAttempts(t *testing.T) {
 			c.load(t, queue, "g1-0", "g2-0", "g1-1")
 			first := c.receive(t, queue, atMost(10), attempt("A"), hidden(600))
 			c.delete(t, queue, first[0])
-			// An ordinary receive, which registers the id anew: g2 is not part of it.
+			// After the delete this is an ordinary receive, which registers the id anew, without
+			// g2.
 			for range 2 {
 				if diff := cmp.Diff([]string{"g1-1"}, bodies(c.receive(t, queue, atMost(10), attempt("A"), hidden(600)))); diff != "" {
 					t.Errorf("received under the same id (-want +got):\n%s", diff)
@@ -251,7 +252,7 @@ func TestYMQDeadLetter(t *testing.T) {
 		{"id, count and histories", func(t *testing.T, c *client) {
 			target := c.ymq(t, nil)
 			source := c.ymq(t, attrs{"RedrivePolicy": redrive(target, 1), "VisibilityTimeout": "0"})
-			// The target's history knows the id, and does not hold the move up.
+			// The target remembers the id, but still accepts the moved message.
 			c.send(t, target, "of the target", group("t"), dedup("X"))
 			first := c.send(t, source, "m", group("g"), dedup("X"))
 			c.one(t, source)

@@ -79,7 +79,7 @@ func TestYMQDeduplication(t *testing.T) {
 			}
 			c.pass(t, 4)
 			third := c.send(t, queue, "3", group("3"), dedup("X"))
-			// Had the window slid, it would still be open.
+			// If duplicates extended the window, it would still be open.
 			if before(t, middle, 6*time.Second) {
 				anotherMessage(t, first, third)
 			}
@@ -224,11 +224,11 @@ var hitsLine = regexp.MustCompile(`(?m)^seriatim_dedup_hits_total(?:\{[^}]*\})? 
 func TestYMQDuplicatesAreCounted(t *testing.T) {
 	t.Parallel()
 	cluster := harness.New(t, harness.Options{Binary: shared.binary, Nodes: 1})
-	var queues []string // each of which has had one duplicate
+	var queues []string // each has had one duplicate
 	for _, protocol := range []string{protocolJSON, protocolQuery} {
 		c := newYandexClient(cluster, protocol)
 		queue := c.ymq(t, nil)
-		counted := func() (all int) { // of all queues
+		counted := func() (all int) { // for all queues
 			t.Helper()
 			text, err := cluster.Nodes[0].Metrics(t.Context())
 			if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// yandexRegion is the one that clients of Yandex Message Queue sign for.
+// yandexRegion is the region with which clients of Yandex Message Queue sign.
 const yandexRegion = "ru-central1"
 
-// newYandexClient is an SDK client as its users have it: nothing of it is changed but
-// where it connects to. An explicit zero cannot be sent with it.
+// newYandexClient returns the unmodified SDK client that users have, except for its endpoint. It
+// cannot send an explicit zero.
 func newYandexClient(cluster *harness.Cluster, protocol string) *client {
 	return &client{protocol: protocol, cluster: cluster, sqs: cluster.NewSQS(cluster.Rotate(), func(o *sqs.Options) {
 		o.Region = yandexRegion
@@ -56,8 +56,8 @@ func (c *client) ymq(t *testing.T, attributes attrs) string {
 	return c.fifo(t, all)
 }
 
-// heads loads a queue with groups of one message each and returns the bodies, which
-// are their groups.
+// heads sends one message to each of several groups, and returns the bodies, which equal the
+// groups.
 func (c *client) heads(t *testing.T, queue string, groups int) (all []string) {
 	t.Helper()
 	for g := range groups {
@@ -67,8 +67,8 @@ func (c *client) heads(t *testing.T, queue string, groups int) (all []string) {
 	return all
 }
 
-// TestProfilesPreset: what a profile stands for is listed, and what is not mutable
-// cannot be changed.
+// TestProfilesPreset checks that the attributes set by a profile are listed, and that immutable
+// ones cannot be changed.
 func TestProfilesPreset(t *testing.T) {
 	eachYMQ(t, []ymqCase{
 		{"preset", func(t *testing.T, c *client) {

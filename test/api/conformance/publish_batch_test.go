@@ -101,7 +101,7 @@ func TestPublishBatchRefusals(t *testing.T) {
 				"1 validation error detected: Value null at 'publishBatchRequestEntries.1.member.message' failed to " +
 					"satisfy constraint: Member must not be null",
 			},
-			// The fault of one entry is that of the whole request.
+			// An error in one entry fails the whole request.
 			{"one without group", append(batchOf(1), publication("x", "m", withID("x"))), invalid,
 				"Invalid parameter: The MessageGroupId parameter is required for FIFO topics"},
 			{
@@ -126,7 +126,7 @@ func TestPublishBatchRefusals(t *testing.T) {
 	})
 }
 
-// TestPublishBatchSubjects: each entry has what a publish may have.
+// TestPublishBatchSubjects checks that an entry may have everything that a publish may have.
 func TestPublishBatchSubjects(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, queue := c.stdTopic(t, nil), c.std(t, nil)

@@ -17,7 +17,7 @@ import (
 
 var timestampForm = regexp.MustCompile(`"Timestamp":"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z)"`)
 
-// numbered is a FIFO queue whose next sequence number is not that of a new topic.
+// numbered returns a FIFO queue whose next sequence number differs from that of a new topic.
 func (c *client) numbered(t *testing.T) string {
 	t.Helper()
 	queue := c.fifo(t, nil)
@@ -193,8 +193,8 @@ func TestPublishGroups(t *testing.T) {
 	})
 }
 
-// TestPublishScope: the second case has queue and topic of one scope, since the queue
-// deduplicates again.
+// TestPublishScope checks the scopes of a topic. In the second case the queue has the same scope,
+// because it deduplicates as well.
 func TestPublishScope(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		t.Run("topic", func(t *testing.T) {
@@ -234,8 +234,8 @@ func TestPublishWindowEnds(t *testing.T) {
 	})
 }
 
-// TestPublishIDCharacters: ids have 1 to 128 characters, each of the 94 of ASCII that print
-// and are no blank, and the consumer reads them back.
+// TestPublishIDCharacters checks that ids may have 1 to 128 characters, each a printable ASCII
+// character other than a blank, and that consumers read them unchanged.
 func TestPublishIDCharacters(t *testing.T) {
 	var all []byte
 	for b := byte(0x21); b <= 0x7E; b++ {
@@ -256,8 +256,8 @@ func TestPublishIDCharacters(t *testing.T) {
 	})
 }
 
-// TestPublishQueueDrops: a queue drops by its own rules what the topic let pass, from
-// another topic and from a send.
+// TestPublishQueueDrops checks that a queue deduplicates by its own rules what comes from topics
+// and sends.
 func TestPublishQueueDrops(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		queue := c.fifo(t, nil)
@@ -315,7 +315,8 @@ func TestPublishDeadLetters(t *testing.T) {
 	})
 }
 
-// TestPublishElevenAttributes: a queue takes ten, so a raw delivery of more fails.
+// TestPublishElevenAttributes checks that raw delivery of more than the ten attributes that a queue
+// accepts fails.
 func TestPublishElevenAttributes(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, plain, enveloped := c.fifoTopic(t, nil), c.fifo(t, nil), c.fifo(t, nil)
@@ -419,8 +420,8 @@ func TestPublishRefusals(t *testing.T) {
 	})
 }
 
-// TestPublishStructure: queues get the text that is meant for them, which is also what is
-// hashed.
+// TestPublishStructure checks that queues get the text for their protocol, and that this text is
+// the one that is hashed.
 func TestPublishStructure(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, queue := c.fifoTopic(t, attrs{"ContentBasedDeduplication": "true"}), c.fifo(t, nil)
@@ -447,7 +448,7 @@ func TestPublishTargetARN(t *testing.T) {
 	})
 }
 
-// TestPublishWakesReceives: a receive that waits is answered with what is published.
+// TestPublishWakesReceives checks that a waiting receive returns a published message.
 func TestPublishWakesReceives(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, queue := c.fifoTopic(t, nil), c.fifo(t, nil)

@@ -21,7 +21,7 @@ func TestPurgeQueueInFlight(t *testing.T) {
 		c.counts(t, queue, 0, 0, 0)
 		c.pass(t, 2)
 		c.empty(t, queue)
-		// A handle of a purged message is that of a deleted one.
+		// A handle of a purged message acts like that of a deleted one.
 		c.delete(t, queue, taken...)
 	})
 }
@@ -43,7 +43,7 @@ func TestPurgeQueueKeepsLaterMessages(t *testing.T) {
 		queue := c.fifo(t, nil)
 		c.send(t, queue, "old", group("g"), dedup("d"))
 		c.purge(t, queue)
-		// The deduplication records went with the messages.
+		// The purge also deleted the deduplication records.
 		for i := range 3 {
 			c.send(t, queue, fmt.Sprint(i), group("g"), dedup("d"+fmt.Sprint(i)))
 		}

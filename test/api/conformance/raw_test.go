@@ -22,14 +22,14 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// answer is an HTTP answer as it came.
+// answer is an HTTP answer.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// rawRequest is a request written by hand, for what no SDK sends.
+// rawRequest is a hand-made request, for requests that no SDK sends.
 type rawRequest struct {
 	method string // default POST
 	path   string // default /
@@ -38,8 +38,8 @@ type rawRequest struct {
 	host   string // default that of the first node
 }
 
-// do signs the request, sends it to the next node, and sends it again for as
-// long as the answer is that a server is not available.
+// do signs the request and sends it to one node after the other, as long as the answer is that the
+// server is unavailable.
 func (r rawRequest) do(t *testing.T) answer {
 	t.Helper()
 	for try := 0; ; try++ {
@@ -118,7 +118,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("HTTP %d %v\n%s", a.status, a.header, a.body)
 }
 
-// refusal checks the answer's form and returns the error it carries.
+// refusal checks the form of the answer and returns its error.
 func (a answer) refusal(t *testing.T, isJSON bool) *refusal {
 	t.Helper()
 	got, err := wireForms{isJSON: isJSON}.checkAnswer(a.status, a.header, a.body)
@@ -128,7 +128,7 @@ func (a answer) refusal(t *testing.T, isJSON bool) *refusal {
 	return got
 }
 
-// ok ends the test if the answer is no success.
+// ok ends the test unless the answer is a success.
 func (a answer) ok(t *testing.T) answer {
 	t.Helper()
 	if a.status != http.StatusOK {
@@ -137,7 +137,7 @@ func (a answer) ok(t *testing.T) answer {
 	return a
 }
 
-// object is the JSON body.
+// object returns the JSON body.
 func (a answer) object(t *testing.T) object {
 	t.Helper()
 	out := object{}
@@ -200,7 +200,6 @@ func postForm(t *testing.T, pairs ...string) answer {
 	return rawRequest{header: formHeader, body: form(append(pairs, "Version", "2012-11-05")...)}.do(t)
 }
 
-// queuePath is the path of a queue URL.
 func queuePath(queue string) string { return "/" + account + "/" + queueName(queue) }
 
 // getQueue sends a Query request as a GET on the queue's URL.

@@ -30,8 +30,7 @@ func TestReceiveAttemptReplay(t *testing.T) {
 		queue := c.fifo(t, nil)
 		c.load(t, queue, "g1-m1", "g1-m2", "g2-m1", "g3-m1")
 		first := c.receive(t, queue, atMost(3), attempt("A"), system("All"))
-		// A smaller maximum does not shorten the answer, and nothing new
-		// comes along.
+		// A smaller maximum does not shorten the answer, and no new messages are added.
 		for _, n := range []int32{10, 1} {
 			again := c.receive(t, queue, atMost(n), attempt("A"), system("All"))
 			if diff := cmp.Diff(deliveries(first), deliveries(again)); diff != "" {
@@ -57,8 +56,8 @@ func TestReceiveAttemptOtherID(t *testing.T) {
 	})
 }
 
-// TestReceiveAttemptEmptyIsNotKept: an empty answer leaves no record, so the
-// same id may bring messages later.
+// TestReceiveAttemptEmptyIsNotKept checks that an empty answer is not remembered, so that the same
+// id may return messages later.
 func TestReceiveAttemptEmptyIsNotKept(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
 		queue := c.fifo(t, nil)

@@ -250,7 +250,7 @@ func TestReceiveMessageVisibilityTimeout(t *testing.T) {
 			t.Fatalf("received %q while it is in flight", bodies(got))
 		}
 		if len(got) == 0 {
-			// The long poll ends when the visibility timeout does.
+			// The long poll ends with the visibility timeout.
 			if second := c.one(t, queue); *second.ReceiptHandle == *first.ReceiptHandle || *second.MessageId != *first.MessageId {
 				t.Errorf("the second delivery is %q, the first was %q", *second.ReceiptHandle, *first.ReceiptHandle)
 			}
@@ -271,7 +271,7 @@ func TestReceiveMessageRetention(t *testing.T) {
 		c.empty(t, fifo)
 		c.counts(t, std, 0, 0, 0)
 		c.counts(t, fifo, 0, 0, 0)
-		// The handle of a message that expired is that of a deleted one.
+		// A handle of an expired message acts like that of a deleted one.
 		c.delete(t, std, held...)
 	})
 }

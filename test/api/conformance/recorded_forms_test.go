@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// posted sends a form of the Query protocol, as SDKs that check parameters would not.
+// posted sends a form of the Query protocol that SDKs would refuse.
 func (c *client) posted(t *testing.T, version string, parameters ...string) (status int, body string) {
 	t.Helper()
 	form := url.Values{"Version": {version}}
@@ -103,7 +103,7 @@ func TestRecordedRefusals(t *testing.T) {
 	})
 }
 
-// Terraform takes an ArchivePolicy away with an empty text.
+// Terraform removes an ArchivePolicy by an empty text.
 func TestEmptyArchivePolicy(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic := c.fifoTopic(t, map[string]string{"ArchivePolicy": `{"MessageRetentionPeriod":"1"}`})

@@ -54,7 +54,8 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// TestReplayedMessage: it is the one that was published, and says that it is replayed.
+// TestReplayedMessage checks that a replayed message equals the published one and is marked as
+// replayed.
 func TestReplayedMessage(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, queue := c.fifoTopic(t, archived), c.fifo(t, attrs{"VisibilityTimeout": "600"})
@@ -65,7 +66,7 @@ func TestReplayedMessage(t *testing.T) {
 		if envelopeOf(t, first).Replayed {
 			t.Error("what is delivered at once says that it is replayed")
 		}
-		// The queue knows the id, and gets the message again.
+		// The queue remembers the id, but gets the message again.
 		c.setSubscription(t, subscription, "ReplayPolicy", replayFrom(begin)["ReplayPolicy"])
 		c.awaitReplay(t, subscription)
 		c.delete(t, queue, first)
@@ -99,7 +100,8 @@ func TestReplayRefusals(t *testing.T) {
 	})
 }
 
-// TestReplayPauses: behind its end nothing is delivered until another replay begins there.
+// TestReplayPauses checks that after the end of a replay nothing is delivered until another replay
+// begins there.
 func TestReplayPauses(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, queue := c.fifoTopic(t, archived), c.fifo(t, nil)

@@ -177,7 +177,7 @@ func TestSendMessageBatchFIFOOrder(t *testing.T) {
 		out := c.sendBatch(t, queue, entries...)
 		last := ""
 		for _, e := range out.Successful {
-			// All have 20 digits, so the order of texts is that of numbers.
+			// All have 20 digits, so they can be compared as texts.
 			if number := aws.ToString(e.SequenceNumber); number <= last {
 				t.Errorf("sequence number %q after %q", number, last)
 			} else {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Texts of refusals that several tests use.
+// Texts of errors that several tests expect.
 const (
 	idRule              = " can only include alphanumeric and punctuation characters. 1 to 128 in length."
 	notForThisQueueType = "The request include parameter that is not valid for this queue type."
@@ -102,7 +102,7 @@ func TestSendMessageSize(t *testing.T) {
 		c.send(t, queue, strings.Repeat("a", 1024))
 		c.send(t, queue, strings.Repeat("a", 1016), text("k", "String", "x"))
 		c.send(t, queue, strings.Repeat("é", 512))
-		// A system attribute does not count.
+		// A system attribute does not count for the size.
 		c.send(t, queue, strings.Repeat("a", 1024), trace(traced))
 		for name, options := range map[string][]sending{
 			strings.Repeat("a", 1025):       nil,
@@ -225,7 +225,7 @@ func TestSendMessageDelay(t *testing.T) {
 			refused(t, got, "InvalidParameterValue",
 				fmt.Sprintf("Value %d for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.", bad))
 		}
-		// A long poll wakes when the delay is over.
+		// A long poll ends when the delay is over.
 		start := time.Now()
 		c.send(t, queue, "soon", delay(3))
 		if got := c.receive(t, queue, wait(0)); before(t, start, 3*time.Second) && len(got) != 0 {
@@ -336,7 +336,7 @@ func TestSendMessageFIFOQueueDelay(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
 		queue := c.fifo(t, attrs{"DelaySeconds": "3"})
 		start := time.Now()
-		// One batch, so that all three become due together.
+		// One batch, so that all messages become due together.
 		c.sendBatch(t, queue, entry("a", "1", group("g"), dedup("1")), entry("b", "2", group("g"), dedup("2")),
 			entry("c", "3", group("g"), dedup("3")))
 		got := c.receive(t, queue, wait(1), atMost(3))

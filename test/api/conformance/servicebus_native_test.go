@@ -15,7 +15,7 @@ import (
 	seriatim "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// What SQS has no action for goes over the native API, each call to the next node.
+// These features need the native API. Each call goes to the next node.
 
 // native are clients of the single nodes.
 type native struct {
@@ -41,7 +41,7 @@ func newNative(t *testing.T) *native {
 	return n
 }
 
-// next is the client of the next node, for a call of the test.
+// next returns the client of the next node.
 func (n *native) next(t *testing.T) *seriatim.Client {
 	noteCall(t)
 	return n.clients[int(n.calls.Add(1))%len(n.clients)]
@@ -75,7 +75,6 @@ func (n *native) send(t *testing.T, queue, group string, ids ...string) *seriati
 	return last
 }
 
-// schedule schedules a message.
 func (n *native) schedule(t *testing.T, queue, group, id string, at time.Time) *seriatim.Result {
 	t.Helper()
 	results, err := n.next(t).Schedule(t.Context(), queue, at, nativeMessage(group, id))
@@ -100,7 +99,7 @@ func (n *native) accept(t *testing.T, queue, id string, seconds int32) *seriatim
 	return s
 }
 
-// left receives and deletes what is left of a queue.
+// left receives and deletes the remaining messages of a queue.
 func (n *native) left(t *testing.T, queue string, wait int32) []string {
 	t.Helper()
 	messages, err := n.next(t).ReceiveAndDelete(t.Context(), queue, 10, wait)
@@ -250,7 +249,7 @@ func TestNativeSession(t *testing.T) {
 	})
 }
 
-// A lock that is renewed outlasts its length; one that is not ends in log time.
+// A renewed lock lasts longer than its first period. One without renewals ends by log time.
 func TestNativeSessionLock(t *testing.T) {
 	n := newNative(t)
 	queue := n.queue(t, nil)

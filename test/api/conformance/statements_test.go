@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// A coverage entry is the name of a test in this package, with a slash and
-// the name of a case if the test has several; or a word of elsewhere, a colon and the
-// name of a test in that folder; or "open: " and the reason why no test can exist yet.
+// A coverage entry is the name of a test in this package, perhaps with a slash and the name of a
+// case; or a key of elsewhere, a colon and the name of a test in that folder; or "open: " and the
+// reason why there is no test yet.
 
 // sqsStatements covers section 8 of the SQS specification.
 var sqsStatements = map[int]string{
@@ -219,7 +219,7 @@ var errorRows = map[string]string{
 	"ChangeMessageVisibility: not in flight":      "open: no state of a message leads to MessageNotInflight",
 }
 
-// testsOf are the names of the tests in a folder.
+// testsOf returns the names of the tests in a folder.
 func testsOf(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
@@ -241,14 +241,13 @@ func testsOf(t *testing.T, dir string) map[string]bool {
 	return names
 }
 
-// called are the names of the tests and subtests that called the server.
+// called contains the names of the tests and subtests that called the server.
 var called sync.Map
 
 func noteCall(t *testing.T) { called.Store(t.Name(), true) }
 
-// wasCalled reports whether a test, or the case of it that an entry names, called
-// the server. What the test framework put between the two, such as the protocol,
-// does not matter.
+// wasCalled reports whether a test, or the named case of it, called the server. It ignores levels
+// between the two, such as the protocol.
 func wasCalled(test, subtest string) bool {
 	subtest = strings.ReplaceAll(subtest, " ", "_")
 	found := false
@@ -260,7 +259,7 @@ func wasCalled(test, subtest string) bool {
 	return found
 }
 
-// statementLists are the specifications with the number of their statements.
+// statementLists contains the specifications with the numbers of their statements.
 var statementLists = []struct {
 	name    string
 	count   int
@@ -270,8 +269,8 @@ var statementLists = []struct {
 	{"Service Bus", 44, serviceBusStatements},
 }
 
-// visitEntries visits every entry with the test it names; dir is empty for a test
-// of this package.
+// visitEntries calls visit for every entry and the test that it names. dir is empty for a test of
+// this package.
 func visitEntries(visit func(what, dir, test, subtest string)) {
 	each := func(what, entry string) {
 		if strings.HasPrefix(entry, "open: ") {
@@ -297,8 +296,8 @@ func visitEntries(visit func(what, dir, test, subtest string)) {
 	}
 }
 
-// checkStatements reports an error unless each test and case that an entry names
-// has called the server in this run. It says nothing of a run of some tests only.
+// checkStatements reports an error for an entry whose test or case has not called the server in
+// this run. It is skipped if only some tests run.
 func checkStatements() error {
 	for _, name := range []string{"test.run", "test.skip", "test.list"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
@@ -318,12 +317,11 @@ func checkStatements() error {
 	return nil
 }
 
-// elsewhere has the folders of tests that are not in this package.
+// elsewhere contains the folders of tests outside this package.
 var elsewhere = map[string]string{"cluster": "../../../cluster", "failover": "../../cluster/failover", "grpc": "../../../transport/grpc"}
 
-// TestStatementsAreCovered fails for a number without an entry, for an entry
-// without a reason, and for a test of another package that does not exist. Whether
-// the tests of this package really ran is checked after all of them.
+// TestStatementsAreCovered fails if a number has no entry, an entry has no reason, or a test of
+// another package does not exist. checkStatements checks the tests of this package after they ran.
 func TestStatementsAreCovered(t *testing.T) {
 	t.Parallel()
 	for _, list := range statementLists {

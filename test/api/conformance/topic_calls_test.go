@@ -13,15 +13,14 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// onTopics runs a test of topics, of which there is one protocol. The queues are asked by
-// the SDK's own.
+// onTopics runs a test of topics, for which there is only one protocol. Calls to queues use the
+// SDK's own.
 func onTopics(t *testing.T, test func(t *testing.T, c *client)) {
 	t.Helper()
 	t.Parallel()
 	test(t, newClient(shared.cluster, protocolJSON))
 }
 
-// topicARN is the ARN of a topic.
 func topicARN(name string) string {
 	return "arn:aws:sns:" + harness.Region + ":" + account + ":" + name
 }

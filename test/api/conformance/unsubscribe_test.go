@@ -34,7 +34,7 @@ func TestUnsubscribeRefusals(t *testing.T) {
 	})
 }
 
-// TestUnsubscribeByLink gets the URL that a message brings, without version and signature.
+// TestUnsubscribeByLink follows the link of a message, which has no version and signature.
 func TestUnsubscribeByLink(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, queue := c.fifoTopic(t, nil), c.fifo(t, nil)
@@ -49,7 +49,7 @@ func TestUnsubscribeByLink(t *testing.T) {
 			request.Header = header
 			return send(t, request)
 		}
-		// A web page must not be able to have a browser unsubscribe.
+		// A web page must not be able to make a browser unsubscribe.
 		if got := get(http.Header{"Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Site": {"cross-site"}}); got.status != http.StatusForbidden {
 			t.Errorf("a browser that followed the link got %v", got)
 		}

@@ -7,7 +7,7 @@ import (
 	seriatim "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// TestNativeWebSubscription: a URL is subscribed and confirmed over the native API.
+// TestNativeWebSubscription subscribes and confirms a URL over the native API.
 func TestNativeWebSubscription(t *testing.T) {
 	t.Parallel()
 	n, s, topic := newNative(t), newSubscriber(t, http.StatusOK), unique(t)

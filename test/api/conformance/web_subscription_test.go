@@ -17,7 +17,7 @@ import (
 // subscriber is an HTTP server that topics post to.
 type subscriber struct {
 	url      string
-	arrivals chan arrival // capacity: more than any test has
+	arrivals chan arrival // capacity: more than a test needs
 	status   int          // of the answers to notifications
 }
 
@@ -27,7 +27,7 @@ type arrival struct {
 	body   string
 }
 
-// newSubscriber starts one that ends with the test. It answers notifications with a status.
+// newSubscriber starts a subscriber for the test. It answers notifications with a status.
 func newSubscriber(t *testing.T, status int) *subscriber {
 	t.Helper()
 	s := &subscriber{arrivals: make(chan arrival, 100), status: status}
@@ -46,7 +46,6 @@ func newSubscriber(t *testing.T, status int) *subscriber {
 	return s
 }
 
-// next is the request that arrives next.
 func (s *subscriber) next(t *testing.T) arrival {
 	t.Helper()
 	select {
@@ -68,7 +67,7 @@ func (a arrival) members(t *testing.T) map[string]any {
 	return all
 }
 
-// headers are those that SNS documents, and the content type.
+// headers returns the headers that SNS documents, and the content type.
 func (a arrival) headers() map[string]string {
 	found := map[string]string{}
 	for _, name := range []string{"Content-Type", "X-Amz-Sns-Message-Type", "X-Amz-Sns-Message-Id", "X-Amz-Sns-Topic-Arn",
@@ -88,7 +87,7 @@ func (c *client) subscribeWeb(t *testing.T, topic string, s *subscriber, attribu
 	return aws.ToString(must[*sns.SubscribeOutput](t)(call(t, c.sns.Subscribe, in, nil)).SubscriptionArn)
 }
 
-// confirmWeb subscribes a URL and confirms that.
+// confirmWeb subscribes a URL and confirms the subscription.
 func (c *client) confirmWeb(t *testing.T, topic string, s *subscriber, attributes attrs) string {
 	t.Helper()
 	subscription := c.subscribeWeb(t, topic, s, attributes)
@@ -100,7 +99,7 @@ func (c *client) confirmWeb(t *testing.T, topic string, s *subscriber, attribute
 	return subscription
 }
 
-// get follows a link that a subscriber was sent.
+// get follows a link from a message to a subscriber.
 func get(t *testing.T, link any) (status int, body string) {
 	t.Helper()
 	answer, err := http.Get(link.(string))
@@ -115,7 +114,7 @@ func get(t *testing.T, link any) (status int, body string) {
 	return answer.StatusCode, string(read)
 }
 
-// TestSubscribeWeb: a URL is subscribed, asked, confirms by the link, is notified, and
+// TestSubscribeWeb subscribes a URL, which confirms by the link, gets notifications, and
 // unsubscribes by the link.
 func TestSubscribeWeb(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
@@ -253,8 +252,8 @@ func TestSubscribeWebRefusals(t *testing.T) {
 	})
 }
 
-// TestTopicDeliveryPolicy: the policy of a topic holds for its subscribers, unless they have
-// one of their own.
+// TestTopicDeliveryPolicy checks that the policy of a topic applies to subscribers without a policy
+// of their own.
 func TestTopicDeliveryPolicy(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic := c.stdTopic(t, nil)
@@ -312,8 +311,8 @@ func TestPublishWeb(t *testing.T) {
 	})
 }
 
-// TestPublishWebDeadLetters: what a subscriber refuses goes to the dead-letter queue, as it
-// would have been posted.
+// TestPublishWebDeadLetters checks that a refused message goes to the dead-letter queue in the form
+// in which it was posted.
 func TestPublishWebDeadLetters(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		for _, test := range []struct {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWireServices: SQS and SNS share a port and have actions of the same names, so the
-// version of a form says which of them is meant, else what it was signed for.
+// TestWireServices checks which service gets a form. SQS and SNS share a port and some names of
+// actions, so the version decides, or else the service in the signature.
 func TestWireServices(t *testing.T) {
 	const snsNamespace, sqsNamespace = "http://sns.amazonaws.com/doc/2010-03-31/", "http://queue.amazonaws.com/doc/2012-11-05/"
 	scope := func(service string) string {
@@ -56,7 +56,8 @@ func TestWireServices(t *testing.T) {
 	})
 }
 
-// TestWirePublishDuplicate: a header tells what SNS does not, that a publish was dropped.
+// TestWirePublishDuplicate checks the header that reports a dropped publish, which SNS does not
+// have.
 func TestWirePublishDuplicate(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic := c.fifoTopic(t, nil)

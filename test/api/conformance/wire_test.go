@@ -56,8 +56,8 @@ func TestWireJSONAtQueuePath(t *testing.T) {
 func TestWireRequestID(t *testing.T) {
 	t.Parallel()
 	_, queue := jsonQueue(t)
-	// The form of the id and its place in the XML are checked on every
-	// answer of the suite; here they are named for success and error.
+	// The wire check compares the form of the id and its place in the XML for every answer; this
+	// test names them.
 	seen := map[string]bool{}
 	for _, got := range []answer{
 		postJSON(t, "GetQueueUrl", object{"QueueName": queueName(queue)}),
@@ -93,8 +93,8 @@ func TestWireUnknownQueue(t *testing.T) {
 		"The specified queue does not exist for this wsdl version.")
 }
 
-// TestWireErrorHeaderWithoutQueryMode: the header is sent to clients that did
-// not ask for it, too.
+// TestWireErrorHeaderWithoutQueryMode checks that the header is also sent to clients that did not
+// request it.
 func TestWireErrorHeaderWithoutQueryMode(t *testing.T) {
 	t.Parallel()
 	header := jsonHeader("GetQueueUrl")

@@ -23,8 +23,8 @@ const (
 	coralNamespace = "com.amazon.coral.service#"
 )
 
-// errorForms are the error codes of the API, by query code: the JSON type is
-// not always the same word, and some are neither 400 nor 500.
+// errorForms contains the error codes of the API by query code. The JSON type may have another
+// name, and the status is not always 400 or 500.
 var errorForms = map[string]errorForm{
 	"AWS.SimpleQueueService.NonExistentQueue":     {sqsNamespace + "QueueDoesNotExist", 400, "Sender"},
 	"QueueAlreadyExists":                          {sqsNamespace + "QueueNameExists", 400, "Sender"},
@@ -48,7 +48,7 @@ var errorForms = map[string]errorForm{
 	"InvalidAction":                                       {coralNamespace + "UnknownOperationException", 400, "Sender"},
 }
 
-// snsErrorForms are the error codes of SNS, which has no JSON.
+// snsErrorForms contains the error codes of SNS, which has no JSON protocol.
 var snsErrorForms = map[string]errorForm{
 	"InvalidParameter":             {"", 400, "Sender"},
 	"ParameterValueInvalid":        {"", 400, "Sender"},
@@ -78,8 +78,8 @@ type observed struct {
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// wireCheck checks on every answer what holds for all answers. A violation
-// fails the request, so the test that made it names it.
+// wireCheck checks every answer for what all answers must have. A violation fails the request, so
+// that the test reports it.
 type wireCheck struct{ next http.RoundTripper }
 
 func (w *wireCheck) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -108,8 +108,8 @@ func (w *wireCheck) RoundTrip(request *http.Request) (*http.Response, error) {
 // wireForms selects the form of an answer: the protocol and the service.
 type wireForms struct{ isJSON, isSNS bool }
 
-// checkAnswer returns the refusal an answer carries, nil for a success, and an
-// error if the answer is malformed.
+// checkAnswer returns the refusal in an answer, nil for a success, and an error if the answer is
+// malformed.
 func (f wireForms) checkAnswer(status int, header http.Header, body []byte) (*refusal, error) {
 	requestID := header.Get("x-amzn-RequestId")
 	if !uuidForm.MatchString(requestID) {

@@ -17,7 +17,7 @@ const (
 	runbooksFile   = "docs/operate/runbooks.md"
 )
 
-// alertRule is an alert of Prometheus as far as it matters here.
+// alertRule contains the parts of a Prometheus alert that the tests use.
 type alertRule struct {
 	Alert       string
 	Expr        string
@@ -42,11 +42,11 @@ func alertRules(t *testing.T) (rules []alertRule) {
 	return rules
 }
 
-// metricNames are those that a text uses.
+// metricNames returns the metrics that a text uses.
 var metricNames = regexp.MustCompile(`\bseriatim_[a-z0-9_]+`)
 
-// unknownMetrics are metrics that a text uses and the manual does not list; the list
-// itself is compared with what servers serve.
+// unknownMetrics returns the metrics that a text uses but the manual does not list. Another test
+// compares the manual with the servers.
 func unknownMetrics(t *testing.T, text string) (unknown []string) {
 	t.Helper()
 	table := read(t, "docs/reference/metrics.md")
@@ -63,8 +63,8 @@ func unknownMetrics(t *testing.T, text string) (unknown []string) {
 	return unknown
 }
 
-// Each alert uses metrics that exist, has a section of the runbooks, which it names,
-// says how bad it is, and has a test in which it fires and one in which it does not.
+// Each alert uses existing metrics, links to its section of the runbooks, states its severity, and
+// has a test in which it fires and one in which it does not.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	runbooks, tests := read(t, runbooksFile), alertTests(t)

@@ -17,9 +17,9 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// checkMetrics compares the table of metrics with what the nodes serve; -update
-// writes it. A metric that has not counted anything yet may be missing in what
-// they serve, but its name must stand in the code.
+// checkMetrics compares the table of metrics with those that the nodes serve, and with -update
+// writes it. A metric that was not counted yet may be missing in the nodes, but its name must be in
+// the code.
 func checkMetrics(t *testing.T, cluster *harness.Cluster) {
 	t.Helper()
 	const document = "docs/reference/metrics.md"
@@ -43,7 +43,7 @@ func checkMetrics(t *testing.T, cluster *harness.Cluster) {
 	}
 }
 
-// metricsCode is the code in which metrics are named.
+// metricsCode lists the folders whose code names metrics.
 func metricsCode(t *testing.T) string {
 	t.Helper()
 	var code strings.Builder
@@ -66,8 +66,8 @@ func TestEveryMetricIsListed(t *testing.T) {
 	}
 }
 
-// fillMetrics waits until the nodes serve the metrics that only a queue, a request, a
-// quota or a word of the other nodes brings about.
+// fillMetrics waits until the nodes serve the metrics that appear only after a certain event, such
+// as a request or news of other nodes.
 func fillMetrics(t *testing.T, cluster *harness.Cluster) {
 	t.Helper()
 	client := cluster.NewSQS(cluster.Rotate())
@@ -94,8 +94,8 @@ func fillMetrics(t *testing.T, cluster *harness.Cluster) {
 	}
 }
 
-// fillTopicMetrics publishes what one queue knows already, what goes to a dead-letter
-// queue, and what is lost.
+// fillTopicMetrics publishes a message that one queue drops as a duplicate, one that goes to a
+// dead-letter queue, and one that is lost.
 func fillTopicMetrics(t *testing.T, cluster *harness.Cluster) {
 	t.Helper()
 	client := cluster.NewSNS(cluster.Rotate())
@@ -128,8 +128,7 @@ func fillTopicMetrics(t *testing.T, cluster *harness.Cluster) {
 	}
 }
 
-// metricsTable lists the metrics of the product that a node serves, with help
-// and type as it tells them.
+// metricsTable lists the metrics of a node with their help and type.
 func metricsTable(t *testing.T, nodes []*harness.Node) string {
 	t.Helper()
 	help, kind := map[string]string{}, map[string]string{}

@@ -15,7 +15,7 @@ import (
 // snippetTimeout bounds a snippet; the Go one is compiled first.
 const snippetTimeout = 5 * time.Minute
 
-// snippet is the fenced block of a document after a comment with its name.
+// snippet returns the fenced block of a document after a comment with its name.
 func snippet(t *testing.T, document, name string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(read(t, document), "<!-- "+name+" -->\n```")
@@ -30,8 +30,8 @@ func snippet(t *testing.T, document, name string) string {
 	return block
 }
 
-// TestSnippets runs what the documents tell their readers to type, against a
-// cluster. Only addresses, directories and amounts differ from the text.
+// TestSnippets runs the commands of the documents against a cluster. Only addresses, directories
+// and amounts are changed.
 func TestSnippets(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), snippetTimeout)
 	defer cancel()
@@ -152,7 +152,7 @@ func TestSnippets(t *testing.T) {
 		}
 	})
 	t.Run("status", func(t *testing.T) {
-		// The disk of the machine may be nearly full, which the command answers with 1.
+		// If the machine's disk is nearly full, the command exits with 1.
 		out := shell(t, "docs/operate/cluster.md", "run: status", "cluster status", "cluster status || true")
 		if !strings.Contains(out, "Healthy") && !strings.Contains(out, "Critical (disk)") {
 			t.Errorf("no word about health:\n%s", out)

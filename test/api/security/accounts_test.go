@@ -18,7 +18,7 @@ import (
 	sqsapi "github.com/seriatimq/seriatim/transport/sqs"
 )
 
-// tenantKey makes an account and a key of it.
+// tenantKey creates an account with an access key.
 func tenantKey(t *testing.T, n *harness.Node, id string, quota ...string) (k key) {
 	t.Helper()
 	tool(t, n, "", append([]string{"account", "create", id}, quota...)...)
@@ -39,7 +39,7 @@ func topics(n *harness.Node, k key) *sns.Client {
 var requestID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 // TestASecondAccountSeesNothing tries every action on existing and missing resources of the first
-// account: the answers for a second account are the same, and reveal nothing.
+// account. The answers to the second account are the same for both, so they reveal nothing.
 func TestASecondAccountSeesNothing(t *testing.T) {
 	n := shared.cluster.Nodes[0]
 	root := newKey(t, n, "")
@@ -52,7 +52,7 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := tenantKey(t, n, "222222222222")
-	// What is about no single queue or topic is about those of the caller.
+	// These actions name no queue or topic: they list those of the caller.
 	own := map[string]bool{"ListQueues": true, "ListTopics": true, "ListSubscriptions": true, "CreateQueue": true, "CreateTopic": true}
 	tested := 0
 	for _, api := range []*apis.API{sqsapi.New(t.Context(), sqsapi.Options{}).API(), snsapi.API()} {
@@ -148,7 +148,7 @@ func TestEqualNamesInTwoAccounts(t *testing.T) {
 			}
 		}
 	}
-	// What its policy permits to the account, it sees.
+	// The second account can do what a policy of the first one permits.
 	first := client(n, keys["000000000000"])
 	if _, err := first.AddPermission(t.Context(), &sqs.AddPermissionInput{
 		QueueUrl: aws.String(urls["000000000000"]), Label: aws.String("theirs"), AWSAccountIds: []string{tenant},

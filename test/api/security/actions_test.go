@@ -19,7 +19,7 @@ const (
 	topicARN = "arn:aws:sns:us-east-1:000000000000:guarded.fifo"
 )
 
-// members say what requests are about.
+// members are the parameters that name the resource of a request.
 var members = map[string]string{
 	"QueueUrl": "http://localhost/000000000000/guarded.fifo", "QueueName": "guarded.fifo", "SourceArn": queueARN,
 	"TaskHandle": base64.StdEncoding.EncodeToString([]byte(`{"taskId":"1","sourceArn":"` + queueARN + `"}`)),
@@ -27,12 +27,12 @@ var members = map[string]string{
 	"Name": "guarded.fifo", "Token": "token", "Protocol": "sqs", "Endpoint": queueARN,
 }
 
-// requestFor is a request for an action that names what it is about.
+// requestFor returns a request for an action on the queue or topic of the test.
 func requestFor(api *aws.API, action *aws.Action, protocol string) request {
 	return requestWith(api, action, protocol, members)
 }
 
-// requestAbout is requestFor about another queue or topic of the first account.
+// requestAbout is requestFor for another queue or topic of the first account.
 func requestAbout(api *aws.API, action *aws.Action, protocol, name string) request {
 	about := map[string]string{"QueueOwnerAWSAccountId": "000000000000"}
 	for member, value := range members {
@@ -61,11 +61,11 @@ func requestWith(api *aws.API, action *aws.Action, protocol string, members map[
 	return request{string(body), http.Header{"Content-Type": {aws.JSONType}, "X-Amz-Target": {api.Target + action.Name}}}
 }
 
-// unguarded are the actions for which a token takes the place of a signature, as on AWS.
+// unguarded are the actions for which a token replaces the signature, as on AWS.
 var unguarded = map[string]bool{"ConfirmSubscription": true}
 
-// TestEveryActionIsGuarded asks for every action without a key, with a wrong signature, with
-// an unknown key, and as a user without permissions; then as the account.
+// TestEveryActionIsGuarded calls every action without a key, with a wrong signature, with an
+// unknown key, as a user without permissions, and finally as the account.
 func TestEveryActionIsGuarded(t *testing.T) {
 	n := shared.cluster.Nodes[0]
 	root, anna := newKey(t, n, ""), newKey(t, n, "anna")

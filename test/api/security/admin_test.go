@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAccessRefusals has the admin port refuse changes of keys and policies that are none.
+// TestAccessRefusals checks that the admin port refuses invalid changes of keys and policies.
 func TestAccessRefusals(t *testing.T) {
 	t.Parallel()
 	n := shared.cluster.Nodes[0]
@@ -56,7 +56,7 @@ func TestAccessRefusals(t *testing.T) {
 	}
 }
 
-// TestDisabledKeys are refused until they are enabled again.
+// TestDisabledKeys checks that a disabled key is refused until it is enabled again.
 func TestDisabledKeys(t *testing.T) {
 	t.Parallel()
 	n := shared.cluster.Nodes[1]

@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
 
-// asks is a request for an action with attributes.
+// asks returns a request for an action, with attributes.
 func asks(api *aws.API, action, protocol string, members, attributes map[string]string) request {
 	if protocol == aws.JSON {
 		body := map[string]any{}
@@ -49,8 +49,8 @@ func asks(api *aws.API, action, protocol string, members, attributes map[string]
 	return request{form.Encode(), http.Header{"Content-Type": {aws.FormType}}}
 }
 
-// TestSecondResources asks for each action that touches a second resource, as a user who may do
-// everything but what that needs, and then without that denial.
+// TestSecondResources calls each action that uses a second resource as a user to whom this use is
+// denied, and then without the denial.
 func TestSecondResources(t *testing.T) {
 	t.Parallel()
 	const queues, topics, urls = "arn:aws:sqs:us-east-1:000000000000:", "arn:aws:sns:us-east-1:000000000000:",
@@ -137,7 +137,8 @@ func TestSecondResources(t *testing.T) {
 	}
 }
 
-// TestNoWayAroundADenial sends through a topic to a queue that denies the sender everything.
+// TestNoWayAroundADenial checks that a user cannot send through a topic to a queue that denies this
+// user everything.
 func TestNoWayAroundADenial(t *testing.T) {
 	t.Parallel()
 	const queue, topic = "arn:aws:sqs:us-east-1:000000000000:closed", "arn:aws:sns:us-east-1:000000000000:around"
@@ -154,7 +155,7 @@ func TestNoWayAroundADenial(t *testing.T) {
 	}{
 		{root, "sqs", "CreateQueue", map[string]string{"QueueName": "closed"}, closed, http.StatusOK},
 		{eve, "sns", "CreateTopic", map[string]string{"Name": "around"}, nil, http.StatusOK},
-		// A change of permissions that another node leads is known here once this node has read it.
+		// After this read, the node knows the change of permissions although another node leads.
 		{root, "sqs", "GetQueueUrl", map[string]string{"QueueName": "closed"}, nil, http.StatusOK},
 		{eve, "sns", "Subscribe", map[string]string{"TopicArn": topic, "Protocol": "sqs", "Endpoint": queue}, nil, http.StatusForbidden},
 		{root, "sns", "Subscribe", map[string]string{"TopicArn": topic, "Protocol": "sqs", "Endpoint": queue}, nil, http.StatusOK},

@@ -21,7 +21,7 @@ type key struct {
 	Secret string `json:"secret"`
 }
 
-// tool runs the command line tool against a node and returns what it prints.
+// tool runs the command-line tool against a node and returns its output.
 func tool(t *testing.T, n *harness.Node, stdin string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), shared.binary,
@@ -36,7 +36,7 @@ func tool(t *testing.T, n *harness.Node, stdin string, args ...string) []byte {
 	return out
 }
 
-// newKey makes a key of a user, or of the account itself.
+// newKey creates a key of a user, or of the account itself.
 func newKey(t *testing.T, n *harness.Node, user string) (k key) {
 	t.Helper()
 	if err := json.Unmarshal(tool(t, n, "", "key", "create", "--user", user, "-o", "json"), &k); err != nil {
@@ -45,7 +45,7 @@ func newKey(t *testing.T, n *harness.Node, user string) (k key) {
 	return k
 }
 
-// signer signs as the key does, for a service.
+// signer returns a signer with the key, for a service.
 func (k key) signer(service string) *sigv4.Signer {
 	return &sigv4.Signer{KeyID: k.ID, Secret: k.Secret, Region: harness.Region, Service: service, Now: time.Now}
 }
@@ -57,7 +57,7 @@ type answer struct {
 	body   string
 }
 
-// request is one that was not sent yet.
+// request is a request to send.
 type request struct {
 	body   string
 	header http.Header

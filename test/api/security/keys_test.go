@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// client is an unmodified SDK that asks one node with a key.
+// client returns an unmodified SDK client of one node, with a key.
 func client(n *harness.Node, k key) *sqs.Client {
 	return sqs.New(sqs.Options{
 		Region: harness.Region, BaseEndpoint: aws.String("http://" + n.Client),
@@ -41,8 +41,8 @@ func create(t *testing.T, c *sqs.Client, name string) string {
 	return *made.QueueUrl
 }
 
-// TestKeysCountOnAllNodes uses each new key at once, on every node: nodes that are behind
-// must not refuse it. A key that was revoked is refused by all of them.
+// TestKeysCountOnAllNodes uses each new key at once on every node. A node that does not know the
+// key yet must not refuse it. All nodes refuse a revoked key.
 func TestKeysCountOnAllNodes(t *testing.T) {
 	t.Parallel()
 	nodes := shared.cluster.Nodes
@@ -112,7 +112,8 @@ func value(text, name string) string {
 	return line
 }
 
-// TestAccountsAreApart has a key of another account do only what a policy of ours permits.
+// TestAccountsAreApart checks that a key of another account can do only what a policy of this
+// account permits.
 func TestAccountsAreApart(t *testing.T) {
 	t.Parallel()
 	n := shared.cluster.Nodes[1]
@@ -148,7 +149,7 @@ func TestAccountsAreApart(t *testing.T) {
 	if _, err := root.RemovePermission(t.Context(), &sqs.RemovePermissionInput{QueueUrl: &url, Label: aws.String("theirs")}); err != nil {
 		t.Fatal(err)
 	}
-	// The node has applied what it answers a read with.
+	// After this read, the node has applied the change.
 	if _, err := root.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url}); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestAccountsAreApart(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNowhere looks for the secrets of keys in all that a node tells.
+// TestSecretsAreNowhere looks for secrets in everything that a node outputs.
 func TestSecretsAreNowhere(t *testing.T) {
 	t.Parallel()
 	n := shared.cluster.Nodes[2]

@@ -8,9 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// TestMetricsOfAccounts has queues of one name in three accounts, which each have numbers of
-// their own: those of the cluster's own account under the plain name, others with their
-// account in front.
+// TestMetricsOfAccounts uses queues of one name in three accounts. Each has its own metrics: those
+// of the cluster's own account under the plain name, the others with their account before it.
 func TestMetricsOfAccounts(t *testing.T) {
 	t.Parallel()
 	n := shared.cluster.Nodes[0]

@@ -17,7 +17,7 @@ import (
 // waitMax bounds the time until a node is ready.
 const waitMax = time.Minute
 
-// identities has the keys, accounts and policies of a cluster.
+// identities contains the keys, accounts and policies of a cluster.
 type identities struct {
 	root, user, tenant, disabled, revoked key
 	accounts, policies, keys              string // as the tool lists them
@@ -25,7 +25,7 @@ type identities struct {
 
 const restoredTenant = "777777777777"
 
-// list notes what the tool lists of accounts, policies and keys.
+// list records the accounts, policies and keys that the tool lists.
 func (i *identities) list(t *testing.T, n *harness.Node) {
 	t.Helper()
 	i.accounts = string(tool(t, n, "", "account", "list", "-o", "json"))
@@ -33,7 +33,7 @@ func (i *identities) list(t *testing.T, n *harness.Node) {
 	i.keys = string(tool(t, n, "", "key", "list", "-o", "json"))
 }
 
-// newIdentities makes keys, policies and accounts of all kinds.
+// newIdentities creates keys, policies and accounts of all kinds.
 func newIdentities(t *testing.T, n *harness.Node) *identities {
 	t.Helper()
 	i := &identities{
@@ -51,7 +51,7 @@ func newIdentities(t *testing.T, n *harness.Node) *identities {
 	return i
 }
 
-// check tries permitted and forbidden calls of every identity at a node.
+// check makes permitted and forbidden calls with every identity at a node.
 func (i *identities) check(t *testing.T, what string, n *harness.Node) {
 	t.Helper()
 	var now identities
@@ -84,8 +84,8 @@ func (i *identities) check(t *testing.T, what string, n *harness.Node) {
 	}
 }
 
-// TestIdentitiesSurvive takes a cluster with keys, policies and accounts through the loss of
-// a majority, and its backup into another cluster, which had a key of its own.
+// TestIdentitiesSurvive makes a cluster with keys, policies and accounts lose its majority, and
+// restores its backup in another cluster, which had a key of its own.
 func TestIdentitiesSurvive(t *testing.T) {
 	t.Parallel()
 	old := harness.New(t, harness.Options{Binary: shared.binary, Dir: t.TempDir(), Args: []string{"--auth"}})

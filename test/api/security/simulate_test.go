@@ -13,8 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// simulated asks what would become of a request, and checks that the exit code of the tool
-// says the same.
+// simulated asks the tool for the result of a request, and checks that its exit code agrees.
 func simulated(t *testing.T, n *harness.Node, args ...string) (allowed bool, decidedBy string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), shared.binary,
@@ -39,8 +38,8 @@ func simulated(t *testing.T, n *harness.Node, args ...string) (allowed bool, dec
 	return answer.Allowed, answer.DecidedBy
 }
 
-// TestSimulationsComeTrue makes each request that was simulated: it is served or refused as
-// foretold, whoever asks and whichever policy decides.
+// TestSimulationsComeTrue makes each simulated request, and checks that it is permitted or refused
+// as predicted.
 func TestSimulationsComeTrue(t *testing.T) {
 	t.Parallel()
 	const tenant = "666666666666"

@@ -17,12 +17,12 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// throttleWaitMax bounds the wait for an account to have made too many requests in a
-// second, on a slow and shared machine.
+// throttleWaitMax bounds the time until an account has made too many requests in a second, on a
+// slow, shared machine.
 const throttleWaitMax = time.Minute
 
-// untilThrottled makes requests until one is refused for their number. It returns how many
-// were served.
+// untilThrottled makes requests until one is throttled. It returns the number of successful
+// requests.
 func untilThrottled(t *testing.T, code string, request func() error) (served int) {
 	t.Helper()
 	for end := time.Now().Add(throttleWaitMax); time.Now().Before(end); served++ {
@@ -58,14 +58,13 @@ func throttled(t *testing.T, n *harness.Node, account string) int {
 	return count
 }
 
-// patiently are the retries of the SDK as it is, but for their number: how long it waits is
-// drawn.
+// patiently retries like the SDK, but more often. The SDK's pauses are random.
 func patiently(o *sqs.Options) {
 	o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 50 })
 }
 
-// sendRetried sends until the SDK has had to repeat a request. It returns how many messages
-// were accepted, and how many refusals the SDK has hidden.
+// sendRetried sends until the SDK had to repeat a request. It returns the numbers of accepted
+// messages and of refusals that the SDK did not report.
 func sendRetried(t *testing.T, c *sqs.Client, url string) (sent, repeated int) {
 	t.Helper()
 	for end := time.Now().Add(throttleWaitMax); repeated == 0 && time.Now().Before(end); sent++ {
@@ -88,9 +87,9 @@ func attempts(t *testing.T, m middleware.Metadata) int {
 	return len(results.Results)
 }
 
-// TestRequestsPerSecond has an account make more requests than its quota allows a second:
-// they are refused in the words of each service, an SDK that repeats them loses and doubles
-// nothing, other accounts and other nodes serve on, and the metric counts each refusal.
+// TestRequestsPerSecond makes an account exceed its quota of requests per second. They are refused
+// with the error of each service, an SDK that repeats them neither loses nor duplicates messages,
+// other accounts and nodes are not affected, and the metric counts each refusal.
 func TestRequestsPerSecond(t *testing.T) {
 	t.Parallel()
 	n, next := shared.cluster.Nodes[0], shared.cluster.Nodes[1]

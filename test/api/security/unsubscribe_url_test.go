@@ -15,12 +15,12 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// envelope is the body of a post by a topic.
+// envelope is the body that a topic posts.
 type envelope struct {
 	Type, Token, TopicArn, SubscribeURL, UnsubscribeURL string
 }
 
-// follow asks for a link without a signature.
+// follow requests a link without a signature.
 func follow(t *testing.T, link string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
@@ -39,9 +39,9 @@ func follow(t *testing.T, link string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// A subscriber on the web has no key. The links in what it gets work for it, but for the one
-// to unsubscribe if it was confirmed with AuthenticateOnUnsubscribe; and nobody removes the
-// subscription of a queue in this way.
+// A subscriber on the web has no key. The links in its messages work without a signature, except
+// the one to unsubscribe if the subscription was confirmed with AuthenticateOnUnsubscribe. The
+// subscription of a queue cannot be removed by a link.
 func TestLinksOfSubscribersNeedNoSignature(t *testing.T) {
 	n := shared.cluster.Nodes[0]
 	own := newKey(t, n, "")

@@ -23,7 +23,7 @@ var pluginFolders = []string{
 	os.Getenv("SERIATIM_TERRAFORM_PLUGINS"), "/usr/local/share/terraform/plugins", "/usr/share/terraform/plugins", "/opt/tf-plugins",
 }
 
-// plugins returns the folder that has the AWS provider, or "".
+// plugins returns the folder with the AWS provider, or "".
 func plugins() string {
 	for _, folder := range pluginFolders {
 		if found, err := filepath.Glob(filepath.Join(folder, "*", "hashicorp", "aws")); err == nil && folder != "" && len(found) > 0 {
@@ -33,7 +33,7 @@ func plugins() string {
 	return ""
 }
 
-// stepTimeout bounds one command of Terraform; the provider is slow to start.
+// stepTimeout bounds one command of Terraform, whose provider starts slowly.
 const stepTimeout = 5 * time.Minute
 
 // A terraformDir is a folder with a Terraform configuration.
@@ -72,7 +72,7 @@ func TestTopics(t *testing.T) {
 	apply(t, "testdata", map[string]int{"aws_sns_topic": 2, "aws_sns_topic_policy": 1, "aws_sns_topic_subscription": 3, "aws_sqs_queue": 3})
 }
 
-// TestExample: what deploy has to copy from.
+// TestExample applies the example in deploy.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	apply(t, "../../../deploy/terraform", map[string]int{
@@ -81,7 +81,7 @@ func TestExample(t *testing.T) {
 	})
 }
 
-// apply: apply, an empty second plan, destroy.
+// apply applies a configuration, checks that a second plan is empty, and destroys everything.
 func apply(t *testing.T, source string, want map[string]int) {
 	t.Helper()
 	if !*run {
@@ -107,7 +107,7 @@ func apply(t *testing.T, source string, want map[string]int) {
 	}
 	w.mustRun(t, "init", "-plugin-dir="+folder)
 	w.mustRun(t, "apply", "-auto-approve", "-no-color")
-	// Exit code 2 says that there is something to change.
+	// Exit code 2 means that there are changes.
 	if out, code := w.run(t, "plan", "-detailed-exitcode", "-no-color"); code != 0 {
 		t.Errorf("the second plan ended with %d:\n%s", code, out)
 	}

@@ -11,8 +11,8 @@ import (
 // imageBytesMax bounds the size of an unpacked image. A compressed one has about a third.
 const imageBytesMax = 25 << 20
 
-// TestContainers: the image is small and not root, three of it form a cluster, and one that
-// was lost comes back under another address with all that was acknowledged.
+// TestContainers checks that the image is small and does not run as root, that three containers
+// form a cluster, and that a lost one returns under another address with all acknowledged messages.
 func TestContainers(t *testing.T) {
 	e := newEngine(t)
 	if reenter(t) {
@@ -21,7 +21,7 @@ func TestContainers(t *testing.T) {
 	e.must("buildah", "bud", "--isolation", "chroot", "--tag", image, "--file", "../../../deploy/container/Dockerfile", *imageFiles)
 	e.checkImage()
 	e.must("podman", "network", "create", "--subnet", "10.89.77.0/24", "--internal", "--disable-dns", "nodes")
-	// As the compose file does it.
+	// As in the compose file.
 	e.must("podman", "volume", "create", "secrets")
 	e.once([]string{"--network", "none", "--volume", "secrets:/var/lib/seriatim"}, "cert", "bundle", "--dir", "/var/lib/seriatim")
 	settings := map[string]string{

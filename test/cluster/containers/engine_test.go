@@ -21,14 +21,14 @@ const (
 	stepLimit = 2 * time.Minute
 )
 
-// engine is podman, with everything of it in one folder.
+// engine runs podman with all its files in one folder.
 type engine struct {
 	t    *testing.T
 	dir  string
 	made []string // containers
 }
 
-// newEngine skips the test where there is no engine.
+// newEngine skips the test on a machine without podman.
 func newEngine(t *testing.T) *engine {
 	t.Helper()
 	if *imageFiles == "" {
@@ -53,8 +53,8 @@ func newEngine(t *testing.T) *engine {
 	return e
 }
 
-// reenter runs the test again in namespaces of its own, and reports whether it did. The
-// groups of processes there are those of version 2 alone, as crun wants them.
+// reenter runs the test again in new namespaces, and reports whether it did. They have a cgroup
+// file system of version 2, which crun needs.
 func reenter(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) != "" {
@@ -83,7 +83,7 @@ func (e *engine) try(tool string, args ...string) (string, error) {
 		storage = append(storage, "--cgroup-manager", "cgroupfs", "--network-config-dir", filepath.Join(e.dir, "networks"),
 			"--volumepath", filepath.Join(e.dir, "volumes"), "--log-level", "error")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stepLimit) // also for what cleans up
+	ctx, cancel := context.WithTimeout(context.Background(), stepLimit) // the context of the test has ended during cleanup
 	defer cancel()
 	cmd := exec.CommandContext(ctx, tool, append(storage, args...)...)
 	var out, words bytes.Buffer
@@ -103,14 +103,14 @@ func (e *engine) must(tool string, args ...string) string {
 	return out
 }
 
-// confined are the flags of every container: as closed as deploy/container and the chart have
-// them. The limits of the test's own process are not raised.
+// confined are the flags of every container, which restrict it as deploy/container and the chart
+// do. They do not raise the limits of the test's own process.
 var confined = []string{
 	"--cgroups=disabled", "--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096",
 	"--read-only", "--read-only-tmpfs=false", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
 }
 
-// once runs a container to its end.
+// once runs a container until it ends.
 func (e *engine) once(flags []string, args ...string) string {
 	e.t.Helper()
 	return e.must("podman", append(append(append([]string{"run", "--rm"}, confined...), append(flags, image)...), args...)...)
@@ -135,7 +135,7 @@ func (e *engine) lose(name string) {
 	e.must("podman", "rm", "--force", name)
 }
 
-// await asks a node until a command of the program succeeds there.
+// await repeats a command of the program in a container until it succeeds.
 func (e *engine) await(name string, command ...string) string {
 	e.t.Helper()
 	deadline := time.Now().Add(stepLimit)

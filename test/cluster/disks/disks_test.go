@@ -23,14 +23,13 @@ import (
 
 const (
 	senders    = 4
-	serveAgain = time.Minute // how long a slow machine may take to serve again
-	// deadline of a node's disk; shorter than the default to keep the test short,
-	// long enough for a machine that is busy.
+	serveAgain = time.Minute // how long a slow machine may take until it serves again
+	// The deadline of the nodes' disks is shorter than the default, to save time, and long enough
+	// for a busy machine.
 	diskDeadline = 4 * time.Second
 )
 
-// site is a cluster whose nodes have disks of their own, and clients that send
-// all the time.
+// site is a cluster whose nodes have disks of their own, with clients that send all the time.
 type site struct {
 	*harness.Cluster
 	lab   *disk.Lab
@@ -55,7 +54,7 @@ func newSite(t *testing.T, args ...string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Cleanups run backwards: the processes end before their disks do.
+	// Cleanups run in reverse order: the processes end before their disks.
 	t.Cleanup(func() {
 		if err := lab.Close(); err != nil {
 			t.Error(err)
@@ -92,7 +91,7 @@ func (s *site) client(pick harness.Pick) *sqs.Client {
 	return s.NewSQS(pick, func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
 }
 
-// send tries each message once: what is not acknowledged may be lost.
+// send tries each message once, since a message that is not acknowledged may be lost.
 func (s *site) send(sender int) {
 	client := s.client(s.Rotate())
 	for n := 0; s.ctx.Err() == nil; n++ {
@@ -111,7 +110,7 @@ func (s *site) send(sender int) {
 	}
 }
 
-// awaitService returns when sends are acknowledged again.
+// awaitService waits until sends are acknowledged again.
 func (s *site) awaitService(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), serveAgain)
@@ -191,7 +190,7 @@ func (s *site) drain(t *testing.T) ledger.Report {
 	return report
 }
 
-// balance drains the queue and fails the test for whatever does not balance.
+// balance drains the queue and fails the test for each problem that the account finds.
 func (s *site) balance(t *testing.T) {
 	t.Helper()
 	for _, fault := range s.drain(t).Faults() {
@@ -199,9 +198,9 @@ func (s *site) balance(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedSendsSurviveTheDisks: the disks of one, two and all nodes lose
-// power at one moment, one hangs, one goes away, one is full; what was
-// acknowledged is there, and there is service after each.
+// TestAcknowledgedSendsSurviveTheDisks cuts the power of one, two and all disks, and makes a disk
+// hang, fail, and fill up. After each fault the cluster serves, and at the end no acknowledged
+// message is lost.
 func TestAcknowledgedSendsSurviveTheDisks(t *testing.T) {
 	s := newSite(t, "--snapshot-log-size", "256KiB", "--trailing-log-size", "64KiB")
 	var total disk.Loss
@@ -286,7 +285,7 @@ func TestAcknowledgedSendsSurviveTheDisks(t *testing.T) {
 	}
 }
 
-// awaitOtherLeader returns when a node other than old leads.
+// awaitOtherLeader waits until a node other than old leads.
 func awaitOtherLeader(t *testing.T, s *site, old *harness.Node) {
 	t.Helper()
 	var others []*harness.Node
@@ -300,8 +299,8 @@ func awaitOtherLeader(t *testing.T, s *site, old *harness.Node) {
 	}
 }
 
-// TestDamagedFilesAreRefused: a bit of a follower's log or vote flips while it is
-// down; it says so and stays down, before it could lead.
+// TestDamagedFilesAreRefused flips a bit in a follower's log or vote while it is down. The follower
+// must report this and not run, so that it cannot become the leader.
 func TestDamagedFilesAreRefused(t *testing.T) {
 	s := newSite(t)
 	for class, text := range map[disk.Class]string{disk.ClassLog: "body-0:1", disk.ClassStable: "CurrentTerm"} {
@@ -332,8 +331,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	s.balance(t)
 }
 
-// damageAll flips a bit after every place that holds the text: a store that
-// copies pages leaves old copies behind.
+// damageAll flips a bit after every copy of the text, since a store that copies pages leaves old
+// copies.
 func damageAll(t *testing.T, dir string, class disk.Class, text string) string {
 	t.Helper()
 	files, err := disk.Files(dir, class)
@@ -365,9 +364,9 @@ func damageAll(t *testing.T, dir string, class disk.Class, text string) string {
 	return ""
 }
 
-// TestDisksThatLieLoseMessages is the control of the other tests: syncs are not
-// made and said to have succeeded, and then acknowledged sends must be lost, or
-// the power cuts of this package are none.
+// TestDisksThatLieLoseMessages is the control of the other tests: if syncs report success without
+// being made, acknowledged sends must be lost. Otherwise the power cuts of this package are
+// ineffective.
 func TestDisksThatLieLoseMessages(t *testing.T) {
 	if err := disk.CanInject(); err != nil {
 		t.Skipf("this machine cannot trace: %v", err)
@@ -393,8 +392,7 @@ func TestDisksThatLieLoseMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Nodes that see that something is missing refuse to start, which shows the
-	// loss as well.
+	// A node that detects the loss refuses to start, which shows it as well.
 	if err := s.WaitReady(t.Context(), serveAgain); err != nil {
 		refused := 0
 		for _, n := range s.Nodes {

@@ -32,8 +32,8 @@ func bodies(messages []types.Message) []string {
 	return out
 }
 
-// TestReceiveAttemptSurvivesTheLeader: a receive with an attempt id, the leader
-// killed before its answer is used, the same id at another node.
+// TestReceiveAttemptSurvivesTheLeader receives with an attempt id, kills the leader, and repeats
+// the receive at another node.
 func TestReceiveAttemptSurvivesTheLeader(t *testing.T) {
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())
@@ -96,7 +96,7 @@ func TestReceiveAttemptSurvivesTheLeader(t *testing.T) {
 			}
 			lost := ask(t, c, node, queue)
 			defer lost.Close()
-			// The receive took effect, and its answer is lost.
+			// The receive took effect, but its answer is lost.
 			deadline := time.Now().Add(time.Minute)
 			for p.counts(t, queue)[1] != "5" {
 				if time.Now().After(deadline) {
@@ -118,7 +118,7 @@ func TestReceiveAttemptSurvivesTheLeader(t *testing.T) {
 	}
 }
 
-// ask writes a receive to a node and does not read the answer.
+// ask sends a receive to a node and does not read the answer.
 func ask(t *testing.T, c *harness.Cluster, node *harness.Node, queue string) net.Conn {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"QueueUrl": queue, "MaxNumberOfMessages": 5, "ReceiveRequestAttemptId": "A"})
@@ -137,8 +137,8 @@ func ask(t *testing.T, c *harness.Cluster, node *harness.Node, queue string) net
 	return connection
 }
 
-// TestYMQReceiveAttemptSurvivesTheLeader: under the rules of Yandex Message Queue, too,
-// a receive and its repetition at other nodes bring the same set with the same handles.
+// TestYMQReceiveAttemptSurvivesTheLeader checks that with the profile ymq, too, a repetition at
+// other nodes returns the same messages with the same handles.
 func TestYMQReceiveAttemptSurvivesTheLeader(t *testing.T) {
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())

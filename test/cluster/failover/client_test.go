@@ -23,8 +23,8 @@ const (
 	pause       = 20 * time.Millisecond
 )
 
-// persistent is an SDK client that repeats a call until it is answered. A
-// refusal (4xx) is an answer.
+// persistent returns an SDK client that repeats a call until it is answered. A refusal (4xx) is an
+// answer.
 type persistent struct {
 	sqs *sqs.Client
 	sns *sns.Client
@@ -34,8 +34,8 @@ func newPersistent(c *harness.Cluster, pick harness.Pick) *persistent {
 	return &persistent{sqs: c.NewSQS(pick), sns: c.NewSNS(pick)}
 }
 
-// persist calls operation until it is answered. tried, if not nil, hears of the
-// start of each try.
+// persist calls operation until it is answered. tried, if not nil, is called at the start of each
+// try.
 func persist[I, O, P any](ctx context.Context, operation func(context.Context, *I, ...func(*P)) (*O, error), in *I,
 	tried func(time.Time)) (*O, error) {
 	ctx, cancel := context.WithTimeout(ctx, giveUpAfter)
@@ -62,7 +62,7 @@ func once[I, O, P any](ctx context.Context, operation func(context.Context, *I, 
 	return operation(ctx, in)
 }
 
-// isRefusal says whether the error is an answer of a rule of the API.
+// isRefusal reports whether the error is a refusal by a rule of the API.
 func isRefusal(err error) bool {
 	var response *awshttp.ResponseError
 	return errors.As(err, &response) && response.HTTPStatusCode() >= 400 && response.HTTPStatusCode() < 500
@@ -127,7 +127,7 @@ func (p *persistent) remove(ctx context.Context, queue string, messages []types.
 	return nil
 }
 
-// counts are visible, in flight and delayed.
+// counts returns the numbers of visible, in-flight and delayed messages.
 func (p *persistent) counts(t *testing.T, queue string) [3]string {
 	t.Helper()
 	names := []types.QueueAttributeName{
@@ -144,7 +144,7 @@ func (p *persistent) counts(t *testing.T, queue string) [3]string {
 	return got
 }
 
-// agree checks that all running nodes reach one index with one state hash.
+// agree checks that all running nodes reach one index with the same state hash.
 func agree(t *testing.T, c *harness.Cluster) harness.Status {
 	t.Helper()
 	status, err := c.WaitConverged(t.Context(), time.Minute)

@@ -12,11 +12,10 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// smallSnapshots are settings with which nodes write and install snapshots after a few hundred
-// messages.
+// smallSnapshots makes nodes write and install snapshots after a few hundred messages.
 var smallSnapshots = []string{"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--log-cache-size", "1MiB"}
 
-// remembered has two accepted messages whose ids the queue must remember: one stays, one was
+// remembered is a queue with two accepted messages whose ids it must remember. One of them was
 // received and deleted.
 type remembered struct {
 	queue      string
@@ -25,7 +24,7 @@ type remembered struct {
 
 func remember(t *testing.T, p *persistent, name string) remembered {
 	t.Helper()
-	// A window so long that a slow machine cannot run out of it.
+	// The window is long enough for a slow machine.
 	r := remembered{queue: p.create(t, name, map[string]string{"VisibilityTimeout": "43200", "DeduplicationWindowSeconds": "604800"})}
 	r.gone = p.send(t, r.queue, "g", "gone", "gone")
 	if err := p.remove(t.Context(), r.queue, p.receive(t, r.queue, "first", 10)); err != nil {
@@ -35,8 +34,8 @@ func remember(t *testing.T, p *persistent, name string) remembered {
 	return r
 }
 
-// check sends both ids again at every running node: both are dropped and
-// answered with the first message id and sequence number.
+// check sends both ids again at every running node. Both must be dropped and answered with the
+// first message id and sequence number.
 func (r remembered) check(t *testing.T, c *harness.Cluster) {
 	t.Helper()
 	agree(t, c)
@@ -57,7 +56,7 @@ func (r remembered) check(t *testing.T, c *harness.Cluster) {
 	agree(t, c)
 }
 
-// fillLog sends until every running node has a snapshot beyond the index.
+// fillLog sends until every running node has a snapshot after the index.
 func fillLog(t *testing.T, c *harness.Cluster, beyond uint64) {
 	t.Helper()
 	running := c.Part(c.Running()...)
@@ -85,8 +84,8 @@ func fillLog(t *testing.T, c *harness.Cluster, beyond uint64) {
 	}
 }
 
-// TestDeduplicationSurvives: an id stays known while nodes die, stop, restore a
-// snapshot and are sent one.
+// TestDeduplicationSurvives checks that ids stay known when nodes are killed, are stopped, restore
+// their snapshot, or install one.
 func TestDeduplicationSurvives(t *testing.T) {
 	c := cluster(t, smallSnapshots...)
 	p := newPersistent(c, c.Rotate())
@@ -129,7 +128,7 @@ func TestDeduplicationSurvives(t *testing.T) {
 		away := c.Followers(leader(t, c))[0]
 		kill(t, away)
 		status := agree(t, c)
-		for range 2 { // what the leader read for the node before its log was first shortened, it may still send
+		for range 2 { // entries that the leader had read for the node before its log was shortened may still be sent
 			fillLog(t, c, agree(t, c).AppliedIndex+64)
 		}
 		start(t, away)
@@ -159,8 +158,8 @@ func makeLeader(t *testing.T, c *harness.Cluster, wanted *harness.Node) {
 	t.Fatalf("%s was never elected", wanted.Name)
 }
 
-// TestStateSurvivesPauses: a paused leader is replaced, and when it goes on it
-// has nothing to say any more.
+// TestStateSurvivesPauses checks that a paused leader is replaced, and has no effect when it
+// continues.
 func TestStateSurvivesPauses(t *testing.T) {
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())
@@ -171,8 +170,8 @@ func TestStateSurvivesPauses(t *testing.T) {
 			t.Fatal(err)
 		}
 		others := c.Part(c.Followers(paused)...)
-		// WaitLeader asks the running nodes; the paused one does not
-		// answer, so another one must lead.
+		// WaitLeader asks the running nodes. The paused one does not answer, so another one must
+		// lead.
 		leader(t, others)
 		sent := newPersistent(others, others.Rotate()).send(t, r.queue, "g", "paused-"+paused.Name, "m")
 		if err := paused.Resume(); err != nil {

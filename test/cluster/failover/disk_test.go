@@ -14,12 +14,11 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// marker is in the body of the message whose bytes are damaged on disk.
+// marker is contained in the body of the message that is damaged on disk.
 const marker = "the-message-that-will-be-damaged"
 
-// find returns the newest file of a node's data that holds the text, and all
-// places where: a store that copies pages leaves old copies behind, and of the
-// snapshots only the newest matters.
+// find returns the newest file of a node's data that contains the text, and all its places, because
+// a store that copies pages leaves old copies. Only the newest snapshot matters.
 func find(t *testing.T, n *harness.Node, part, text string) (string, []int64) {
 	t.Helper()
 	files, err := n.Files(part)
@@ -36,7 +35,7 @@ func find(t *testing.T, n *harness.Node, part, text string) (string, []int64) {
 	slices.SortFunc(files, func(a, b string) int { return cmp.Compare(modified(a), modified(b)) })
 	for _, file := range files {
 		if strings.Contains(file, ".tmp") {
-			continue // a snapshot that was not finished when the node died
+			continue // a snapshot that was unfinished when the node was killed
 		}
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -78,15 +77,14 @@ func flipBits(t *testing.T, file string, places []int64) {
 	}
 }
 
-// TestDamagedDisk: one node's files are damaged while it is down. It refuses to
-// serve, naming the file and saying what to do; the other two go on, and nothing
-// acknowledged is lost.
+// TestDamagedDisk damages one node's files while it is down. The node refuses to serve, names the
+// file, and says what to do. The other two nodes continue, and no acknowledged message is lost.
 func TestDamagedDisk(t *testing.T) {
 	const messages = 40
 	cases := []struct {
 		name     string
 		args     []string
-		snapshot bool // the damage is to a snapshot, so there must be one
+		snapshot bool // the snapshot is damaged, so there must be one
 		damage   func(t *testing.T, n *harness.Node) string
 	}{
 		{name: "flipped bit in a log entry", damage: func(t *testing.T, n *harness.Node) string {
@@ -162,22 +160,22 @@ func TestDamagedDisk(t *testing.T) {
 	}
 }
 
-// refusesToServe waits for the end of the process and checks what it said.
+// refusesToServe waits for the end of the process and checks its exit code and output.
 func refusesToServe(t *testing.T, n *harness.Node, file string) {
 	t.Helper()
 	code, err := n.WaitExit(time.Minute)
 	if err != nil {
 		t.Fatalf("the node with the damaged file goes on: %v", err)
 	}
-	// The codes of a disk error, a checksum error, lost data and an unknown
-	// format; they are documented for operators.
+	// The codes for a disk error, a checksum error, lost data, and an unknown format, which are
+	// documented for operators.
 	if code < 80 || code > 85 {
 		t.Errorf("exit code %d, want one of those for damage", code)
 	}
 	text := n.LogTail()
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	last := lines[len(lines)-1]
-	// The log is a folder of files; naming the folder is precise enough.
+	// The log is a folder of files, and its name is precise enough.
 	if !strings.Contains(last, file) && !strings.Contains(last, filepath.Dir(file)) {
 		t.Errorf("the last line does not name %s: %s", file, last)
 	}
@@ -187,7 +185,7 @@ func refusesToServe(t *testing.T, n *harness.Node, file string) {
 	t.Logf("exit code %d: %s", code, last)
 }
 
-// drain receives and deletes everything and compares it, in order.
+// drain receives and deletes all messages and compares them in order.
 func drain(t *testing.T, p *persistent, queue string, want []string) {
 	t.Helper()
 	var got []string

@@ -22,10 +22,10 @@ import (
 const (
 	subscribers = 5
 	publishers  = 2 // of each API
-	// fanOutKills is the number of kills of the leader, unless SERIATIM_KILLS sets it.
+	// fanOutKills is the default number of kills of the leader; SERIATIM_KILLS overrides it.
 	fanOutKills = 2
-	// publishPause keeps the number of deliveries, of which there are five for each
-	// publish, to what one machine drains in a minute.
+	// publishPause limits the number of deliveries, five for each publish, to what one machine can
+	// receive in a minute.
 	publishPause = 25 * time.Millisecond
 )
 
@@ -36,7 +36,7 @@ type published struct {
 	groups map[string][]string
 }
 
-// next is the body of the next message of a group.
+// next returns the body of the next message of a group.
 func (p *published) next(group string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,8 +45,8 @@ func (p *published) next(group string) string {
 	return body
 }
 
-// bySNS publishes through the SDK until ctx ends. What was begun is published again,
-// under its deduplication id, until it is acknowledged.
+// bySNS publishes through the SDK until ctx ends. It repeats a publish with its deduplication id
+// until it is acknowledged.
 func (p *published) bySNS(ctx context.Context, t *testing.T, sdk *persistent, topicARN string, publisher int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		group := fmt.Sprintf("sns%d-g%d", publisher, n%groupsOfSender)
@@ -66,8 +66,8 @@ func (p *published) bySNS(ctx context.Context, t *testing.T, sdk *persistent, to
 	}
 }
 
-// byStream publishes over a stream until ctx ends, without waiting for one answer
-// before the next message.
+// byStream publishes over a stream until ctx ends, without waiting for an answer before the next
+// message.
 func (p *published) byStream(ctx context.Context, t *testing.T, c *client.Client, topic string, number int) {
 	type begun struct {
 		body  string
@@ -110,8 +110,8 @@ func pauseFor(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// emptied receives and deletes all that a queue has, and returns the bodies of each group
-// in the order in which they came.
+// emptied receives and deletes all messages of a queue, and returns the bodies of each group in
+// order of arrival.
 func emptied(ctx context.Context, t *testing.T, p *persistent, queue string) map[string][]string {
 	got := map[string][]string{}
 	for n, empty := 0, 0; empty < 2; n++ {
@@ -134,7 +134,7 @@ func emptied(ctx context.Context, t *testing.T, p *persistent, queue string) map
 	return got
 }
 
-// dialNodes is a client of the native API for all nodes.
+// dialNodes returns a client of the native API for all nodes.
 func dialNodes(t *testing.T, c *harness.Cluster) *client.Client {
 	t.Helper()
 	var addresses []string
@@ -153,9 +153,9 @@ func dialNodes(t *testing.T, c *harness.Cluster) *client.Client {
 	return native
 }
 
-// TestFanOutUnderLeaderKills publishes to a topic with five subscribed queues, over SNS
-// and over gRPC, while the leader is killed again and again: each queue then holds each
-// message once, in the order of its group.
+// TestFanOutUnderLeaderKills publishes to a topic with five queues, over SNS and over gRPC, while
+// the leader is killed again and again. Each queue must get each message once, in the order of its
+// group.
 func TestFanOutUnderLeaderKills(t *testing.T) {
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())

@@ -17,9 +17,8 @@ import (
 
 const smallDiskBytes = 192 << 20
 
-// mountSmallDisk puts a file system of its own at dir. Where nobody may mount one
-// the tests cannot run; package cluster tests the same with disks that only
-// pretend to be full.
+// mountSmallDisk mounts a small file system at dir. The tests are skipped where this is not
+// permitted; package cluster tests the same with simulated disks.
 func mountSmallDisk(t *testing.T, dir string) {
 	t.Helper()
 	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprint("size=", smallDiskBytes))
@@ -36,7 +35,7 @@ func mountSmallDisk(t *testing.T, dir string) {
 	})
 }
 
-// fillDisk writes a file that leaves so much free, and returns what removes it.
+// fillDisk writes a file that leaves this much space, and returns a function that removes it.
 func fillDisk(t *testing.T, dir string, leave int) (empty func()) {
 	t.Helper()
 	var s syscall.Statfs_t
@@ -70,7 +69,7 @@ func clusterOnSmallDisks(t *testing.T) *harness.Cluster {
 	for _, n := range c.Nodes {
 		mountSmallDisk(t, n.DataDir)
 	}
-	t.Cleanup(func() { // before the disks go
+	t.Cleanup(func() { // before the disks are unmounted
 		if t.Failed() {
 			t.Log(c.LogTails())
 		}
@@ -80,8 +79,8 @@ func clusterOnSmallDisks(t *testing.T) *harness.Cluster {
 	return c
 }
 
-// underLoad keeps clients sending and consuming until the returned function is
-// called, which drains the queue and checks the ledger.
+// underLoad runs clients that send and consume until the returned function is called, which drains
+// the queue and checks the ledger.
 func underLoad(t *testing.T, c *harness.Cluster, queue string) (*account, func()) {
 	t.Helper()
 	l := newAccount()
@@ -104,7 +103,7 @@ func underLoad(t *testing.T, c *harness.Cluster, queue string) (*account, func()
 	}
 }
 
-// worksButForSends does through one node what must go on under pressure.
+// worksButForSends executes through one node the calls that must succeed under pressure.
 func worksButForSends(t *testing.T, c *harness.Cluster, n *harness.Node, queue string) {
 	t.Helper()
 	p := newPersistent(c, harness.Only(n))
@@ -117,11 +116,10 @@ func worksButForSends(t *testing.T, c *harness.Cluster, n *harness.Node, queue s
 	}
 }
 
-// TestFullDisks fills real disks under load. The leader whose disk is nearly full
-// hands over and sends go on; when all disks are nearly full one node leads all the
-// same, sends are answered 503 on every node, receives and deletes go on; with
-// room again sends are taken without anybody's help; and a node whose disk is full
-// to the last byte costs the others nothing.
+// TestFullDisks fills real disks under load. A leader whose disk is nearly full hands over, and
+// sends continue. If all disks are nearly full, one node leads nevertheless, sends are answered
+// with 503 on every node, and receives and deletes continue. With space again, sends are accepted
+// without anybody's help. A node whose disk is completely full does not affect the others.
 func TestFullDisks(t *testing.T) {
 	c := clusterOnSmallDisks(t)
 	p := newPersistent(c, c.Rotate())
@@ -163,7 +161,7 @@ func TestFullDisks(t *testing.T) {
 	l.awaitAcks(t, freed, acksBetween)
 	t.Logf("sends went on by themselves, %d of them %v after the disks had room", acksBetween, time.Since(freed).Round(time.Millisecond))
 
-	// To the last byte. The log needs a new file soon.
+	// The disk is completely full. The log needs a new file soon.
 	victim := leader(t, c)
 	emptyVictim := fillDisk(t, victim.DataDir, 0)
 	bulk := p.create(t, "bulk.fifo", nil)

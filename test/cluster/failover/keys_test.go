@@ -19,14 +19,14 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// rotation is a cluster whose key file changes.
+// rotation is a cluster whose encryption-key file changes.
 type rotation struct {
 	t    *testing.T
 	c    *harness.Cluster
 	file string
 }
 
-// nodeKeys is the part of seriatim encryption-key status about a node.
+// nodeKeys is the part about a node in the output of seriatim encryption-key status.
 type nodeKeys struct {
 	Node       string
 	Encryption *struct {
@@ -38,8 +38,8 @@ type nodeKeys struct {
 	}
 }
 
-// keys lists the keys of a node: those that encrypt with a star, those that are needed with a
-// plus, those that the file lacks with a minus.
+// keys lists the keys of a node, with a star if it encrypts with them, a plus if it needs them, and
+// a minus if they are missing in the file.
 func (n nodeKeys) keys() string {
 	var list []string
 	for _, key := range n.Encryption.Keys {
@@ -58,7 +58,7 @@ func (n nodeKeys) keys() string {
 	return strings.Join(append(list, n.Encryption.ClearText...), " ")
 }
 
-// status asks for the keys of all nodes, from any that answers.
+// status asks any node for the keys of all nodes.
 func (r *rotation) status() (nodes []nodeKeys, err error) {
 	var admins []string
 	for _, n := range r.c.Nodes {
@@ -73,7 +73,7 @@ func (r *rotation) status() (nodes []nodeKeys, err error) {
 	return answer.Nodes, json.Unmarshal(out, &answer)
 }
 
-// waitFor waits until the keys of all nodes are as they should be.
+// waitFor waits until the keys of all nodes are the wanted ones.
 func (r *rotation) waitFor(what string, holds func(keys string) bool) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 4*time.Minute)
@@ -104,7 +104,7 @@ func (r *rotation) waitFor(what string, holds func(keys string) bool) {
 	}
 }
 
-// write replaces the key file by lines, in one step.
+// write replaces the content of the key file in one step.
 func (r *rotation) write(lines ...string) {
 	r.t.Helper()
 	part := r.file + ".part"
@@ -116,7 +116,7 @@ func (r *rotation) write(lines ...string) {
 	}
 }
 
-// lines are the keys in a file, as the tool wrote them.
+// lines returns the keys in a file, in the form in which the tool wrote them.
 func (r *rotation) lines(file string) (lines []string) {
 	r.t.Helper()
 	text, err := os.ReadFile(file)
@@ -133,18 +133,18 @@ func (r *rotation) lines(file string) (lines []string) {
 
 func idOf(line string) string { return strings.Fields(line)[0] }
 
-// load runs calls while keys change.
+// load makes calls while keys change.
 type load struct {
 	r       *rotation
 	p       *persistent
-	keep    string      // queue of the messages that stay
-	keeping atomic.Bool // whether there are new ones
+	keep    string      // queue of the messages that are kept
+	keeping atomic.Bool // whether new messages are kept
 	stop    atomic.Bool
 	working sync.WaitGroup
-	kept    map[string]bool // bodies; owned by one worker until stop
+	kept    map[string]bool // bodies; owned by one worker until the end
 }
 
-// begin sends messages and deletes them.
+// begin starts to send and delete messages.
 func (r *rotation) begin() *load {
 	l := &load{r: r, p: newPersistent(r.c, r.c.Rotate()), kept: map[string]bool{}}
 	passing := l.p.create(r.t, "passing.fifo", nil)
@@ -187,7 +187,6 @@ func (l *load) fail(err error) {
 	l.r.t.Error(err)
 }
 
-// end ends the load.
 func (l *load) end() {
 	l.stop.Store(true)
 	l.working.Wait()
@@ -216,7 +215,7 @@ func (l *load) readKept() {
 	}
 }
 
-// waitLogged waits until all nodes have logged something.
+// waitLogged waits until all nodes have logged a text.
 func (r *rotation) waitLogged(text string) {
 	r.t.Helper()
 	r.waitFor("the log line "+text, func(string) bool {
@@ -224,8 +223,8 @@ func (r *rotation) waitLogged(text string) {
 	})
 }
 
-// TestKeysAreRotated: under load a new key takes the place of the old one, which is removed
-// once no node needs it. Then all nodes start without it, and everything is there.
+// TestKeysAreRotated replaces a key under load, and removes the old one once no node needs it. Then
+// all nodes start without the old key and have all messages.
 func TestKeysAreRotated(t *testing.T) {
 	dir := t.TempDir()
 	r := &rotation{t: t, file: filepath.Join(dir, "keys")}

@@ -26,13 +26,13 @@ const (
 	acksBetween    = 200 // sends acknowledged between two kills
 )
 
-// account is the ledger of one queue with the clients that fill it.
+// account is a ledger of one queue with its clients.
 type account struct{ *ledger.Ledger }
 
 func newAccount() *account { return &account{ledger.New()} }
 
-// awaitAcks waits for n sends tried after since and returns when the last was
-// acknowledged.
+// awaitAcks waits until n sends that were tried after since are acknowledged, and returns the time
+// of the last one.
 func (l *account) awaitAcks(t *testing.T, since time.Time, n int) time.Time {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), giveUpAfter)
@@ -44,8 +44,8 @@ func (l *account) awaitAcks(t *testing.T, since time.Time, n int) time.Time {
 	return at
 }
 
-// sendUntil sends to its own groups, one message after the other, until ctx
-// ends. A message that was begun is sent until it is acknowledged.
+// sendUntil sends to its own groups, one message after the other, until ctx ends. It repeats each
+// message until it is acknowledged.
 func (l *account) sendUntil(ctx context.Context, p *persistent, queue string, sender int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		group := fmt.Sprintf("s%d-g%d", sender, n%groupsOfSender)
@@ -65,9 +65,8 @@ func (l *account) sendUntil(ctx context.Context, p *persistent, queue string, se
 	}
 }
 
-// consumeUntil receives with an attempt id that is repeated until the receive
-// is answered, then deletes. It ends when done is closed and the queue stayed
-// empty for two receives.
+// consumeUntil receives with an attempt id, repeats the receive until it is answered, and deletes
+// the messages. It ends after done is closed and two receives were empty.
 func (l *account) consumeUntil(ctx context.Context, p *persistent, queue string, consumer int, done <-chan struct{}) {
 	empty := 0
 	for n := 0; empty < 2; n++ {
@@ -95,7 +94,7 @@ func (l *account) consumeUntil(ctx context.Context, p *persistent, queue string,
 	}
 }
 
-// check fails the test for whatever the account does not balance in.
+// check fails the test for each problem that the account finds.
 func (l *account) check(t *testing.T) {
 	t.Helper()
 	report := l.Report()
@@ -124,8 +123,8 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 	failUnderLoad(t, "SIGKILL", kills(t), kill, start)
 }
 
-// TestLeaderStoppedUnderLoad stops the leader with SIGSTOP, which leaves its
-// connections and its port as they are, and lets it go on when another leads.
+// TestLeaderStoppedUnderLoad pauses the leader with SIGSTOP, which keeps its connections and port,
+// and continues it when another one leads.
 func TestLeaderStoppedUnderLoad(t *testing.T) {
 	failUnderLoad(t, "SIGSTOP", (kills(t)+4)/5, signalled((*harness.Node).Pause), signalled((*harness.Node).Resume))
 }
@@ -141,14 +140,13 @@ func signalled(signal func(*harness.Node) error) func(*testing.T, ...*harness.No
 	}
 }
 
-// failUnderLoad breaks and repairs the leader n times while clients send, receive and delete, then
-// drains the queue.
+// failUnderLoad breaks and repairs the leader n times while clients send, receive and delete, and
+// then drains the queue.
 func failUnderLoad(t *testing.T, fault string, n int, fail, mend func(*testing.T, ...*harness.Node)) {
 	t.Helper()
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())
-	// Nothing becomes visible again within the run, so every second
-	// delivery is a fault.
+	// No visibility timeout ends during the run, so a second delivery is always an error.
 	queue := p.create(t, "ledger.fifo", map[string]string{"VisibilityTimeout": "43200"})
 	l := newAccount()
 
@@ -177,7 +175,7 @@ func failUnderLoad(t *testing.T, fault string, n int, fail, mend func(*testing.T
 	t.Logf("write gap after %s of the leader, %d times: median %v, worst %v", fault, len(gaps), gaps[len(gaps)/2], gaps[len(gaps)-1])
 }
 
-// failLeaders breaks and repairs the leader n times. It returns for each time the longest gap
+// failLeaders breaks and repairs the leader n times. It returns for each time the longest time
 // between acknowledged sends.
 func failLeaders(t *testing.T, c *harness.Cluster, l *account, n int, fail, mend func(*testing.T, ...*harness.Node)) []time.Duration {
 	t.Helper()

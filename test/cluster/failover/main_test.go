@@ -12,8 +12,7 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(harness.WithBinary(&binary, m.Run)) }
 
-// cluster starts three nodes with small log files, so that a folder of a test
-// stays small.
+// cluster starts three nodes with small log files, to save space.
 func cluster(t *testing.T, args ...string) *harness.Cluster {
 	t.Helper()
 	return harness.New(t, harness.Options{Binary: binary, Args: append([]string{"--log-segment-size", "4MiB"}, args...)})

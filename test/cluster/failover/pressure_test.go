@@ -25,14 +25,14 @@ const exitDiskError = 80
 
 func singleTry(o *sqs.Options) { o.RetryMaxAttempts = 1 }
 
-// unavailable reports whether the error is a 503 with the code that says that
-// nothing was written.
+// unavailable reports whether the error is a 503 with the code for commands that were certainly not
+// executed.
 func unavailable(err error) bool {
 	var response *awshttp.ResponseError
 	return errors.As(err, &response) && response.HTTPStatusCode() == 503 && strings.Contains(err.Error(), "ServiceUnavailable")
 }
 
-// refusal sends one message through a node, once, and returns the error.
+// refusal tries once to send a message through a node, and returns the error.
 func refusal(t *testing.T, c *harness.Cluster, n *harness.Node, queue string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), tryTimeout)
@@ -42,8 +42,8 @@ func refusal(t *testing.T, c *harness.Cluster, n *harness.Node, queue string) er
 	return err
 }
 
-// wantPressure expects that a node answers a message and a batch with 503, code
-// ServiceUnavailable, and a text that names the reason.
+// wantPressure expects that a node refuses a message and a batch with 503, the code
+// ServiceUnavailable, and a text with the reason.
 func wantPressure(t *testing.T, c *harness.Cluster, n *harness.Node, queue, reason string) {
 	t.Helper()
 	if err := refusal(t, c, n, queue); !unavailable(err) || !strings.Contains(err.Error(), reason) {
@@ -59,8 +59,8 @@ func wantPressure(t *testing.T, c *harness.Cluster, n *harness.Node, queue, reas
 	}
 }
 
-// wantMetric waits for a line of metrics: a follower learns a moment later than the
-// leader what was committed.
+// wantMetric waits for a line of metrics, since a follower applies entries a moment later than the
+// leader.
 func wantMetric(t *testing.T, n *harness.Node, line string) {
 	t.Helper()
 	for giveUp := time.After(giveUpAfter); ; {
@@ -77,7 +77,7 @@ func wantMetric(t *testing.T, n *harness.Node, line string) {
 	}
 }
 
-// metric is the sum of a series over nodes.
+// metric returns the sum of a series over nodes.
 func metric(t *testing.T, nodes []*harness.Node, series string) (sum float64) {
 	t.Helper()
 	for _, n := range nodes {
@@ -113,14 +113,14 @@ func takeAll(t *testing.T, p *persistent, queue string, l *account) {
 	}
 }
 
-// withoutProbes are the deliveries but for the messages of refusal, which are
-// accepted when there is room.
+// withoutProbes removes the messages of refusal from deliveries, since these are accepted when
+// there is room.
 func withoutProbes(messages []types.Message) []ledger.Delivery {
 	return slices.DeleteFunc(ledger.FromSQS(messages), func(d ledger.Delivery) bool { return strings.HasPrefix(d.Body, "probe-") })
 }
 
-// flood sends from many clients at once, each message tried once. A client ends
-// after so many messages, or, if it is to, at its first refusal.
+// flood sends from many clients, and tries each message once. A client ends after a number of
+// messages or, with untilRefused, at its first refusal.
 func flood(t *testing.T, c *harness.Cluster, queue string, clients, each int, body string, untilRefused bool) *account {
 	t.Helper()
 	a := newAccount()
@@ -150,9 +150,9 @@ func flood(t *testing.T, c *harness.Cluster, queue string, clients, each int, bo
 	return a
 }
 
-// TestStateLimit fills the state to its limit from many clients: sends are refused
-// on every node, also by the next leader; receives, visibility changes and deletes
-// go on; and sends are taken again when there is room.
+// TestStateLimit fills the state to its limit from many clients. Sends are refused on every node,
+// also by the next leader. Receives, visibility changes and deletes continue. With room again,
+// sends are accepted.
 func TestStateLimit(t *testing.T) {
 	const limit = 1 << 20
 	c := cluster(t, "--state-bytes-max", "1MiB", "--body-store", "memory") // bodies in segments do not count
@@ -179,7 +179,7 @@ func TestStateLimit(t *testing.T) {
 	full()
 	first := leader(t, c)
 	kill(t, first)
-	leader(t, c) // another one
+	leader(t, c) // another node
 	full()
 	start(t, first)
 
@@ -196,10 +196,9 @@ func TestStateLimit(t *testing.T) {
 	agree(t, c)
 }
 
-// TestOverload floods a cluster whose queue of proposals is small: what does not
-// fit is answered 503 with a text that says so, receives and deletes go on at the
-// first try, nothing acknowledged is lost, nothing refused is there, and the
-// cluster works when the flood is over.
+// TestOverload floods a cluster whose queue of proposals is small. Excess sends are answered with
+// 503 and a text that says so, receives and deletes succeed at the first try, no acknowledged
+// message is lost, no refused one is stored, and the cluster works after the flood.
 func TestOverload(t *testing.T) {
 	c := cluster(t, "--proposal-queue-size", "64KiB")
 	p := newPersistent(c, c.Rotate())
@@ -254,9 +253,8 @@ func TestOverload(t *testing.T) {
 	agree(t, c)
 }
 
-// TestTooManyConnections takes all connections that one node accepts: a further
-// one waits and is served when another ends, the other nodes go on, and both is
-// counted.
+// TestTooManyConnections opens all connections that one node permits. A further connection waits
+// and is served when another one ends. The other nodes are not affected, and metrics count this.
 func TestTooManyConnections(t *testing.T) {
 	const limit = 8
 	c := cluster(t, "--max-connections", fmt.Sprint(limit))
@@ -279,7 +277,7 @@ func TestTooManyConnections(t *testing.T) {
 		hold()
 		return false
 	})
-	hold() // waits, if no other does yet
+	hold() // it waits until another connection ends
 	waitFor(t, "the waiting connection to be counted", func() bool {
 		return metric(t, []*harness.Node{full}, "seriatim_client_connections_held_total") > 0
 	})
@@ -294,7 +292,7 @@ func TestTooManyConnections(t *testing.T) {
 	waitFor(t, "the node to serve again", func() bool { return refusal(t, c, full, queue) == nil })
 }
 
-// take receives and deletes so many messages.
+// take receives and deletes this many messages.
 func take(t *testing.T, p *persistent, queue string, count int, l *account) {
 	t.Helper()
 	for i, got := 0, 0; got < count; i++ {

@@ -16,12 +16,12 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// topicOf creates a FIFO topic with FIFO queues that are subscribed to it.
+// topicOf creates a FIFO topic with subscribed FIFO queues.
 func (p *persistent) topicOf(t *testing.T, name string, queues int) (topic string, urls []string) {
 	t.Helper()
 	created, err := persist(t.Context(), p.sns.CreateTopic, &sns.CreateTopicInput{
 		Name: aws.String(name + ".fifo"),
-		// A window so long that a slow machine cannot run out of it.
+		// The window is long enough for a slow machine.
 		Attributes: map[string]string{"FifoTopic": "true", "DeduplicationWindowSeconds": "604800"},
 	}, nil)
 	if err != nil {
@@ -49,8 +49,8 @@ func (p *persistent) publish(ctx context.Context, topic, group, id string) (*sns
 	return persist(ctx, p.sns.Publish, in, nil)
 }
 
-// TestPublishSurvivesTheLeader: a publish is answered, its leader is killed, and the same
-// publish at every other node gets the same answer and delivers nothing.
+// TestPublishSurvivesTheLeader publishes, kills the leader, and repeats the publish at every other
+// node. It must get the same answer and deliver nothing.
 func TestPublishSurvivesTheLeader(t *testing.T) {
 	c := cluster(t)
 	topic, queues := newPersistent(c, c.Rotate()).topicOf(t, "published", 1)
@@ -78,10 +78,10 @@ func TestPublishSurvivesTheLeader(t *testing.T) {
 	}
 }
 
-// TestReplaySurvivesTheLeader: leaders are killed during a replay, while messages are
-// published. The queue has every message once, in order.
+// TestReplaySurvivesTheLeader kills leaders during a replay while messages are published. The queue
+// must get every message once, in order.
 func TestReplaySurvivesTheLeader(t *testing.T) {
-	const archived, kills = 60, 3 // times ten messages
+	const archived, kills = 60, 3 // archived: batches of ten messages
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())
 	topic, queues := p.topicOf(t, "archived", 1)
@@ -165,9 +165,8 @@ func TestReplaySurvivesTheLeader(t *testing.T) {
 	}
 }
 
-// TestPublishFansOutOnce: while leaders are killed one after the other, publishers repeat
-// what was not answered. Then every queue has every message once, in the order of its
-// group.
+// TestPublishFansOutOnce kills leaders one after the other while publishers repeat unanswered
+// publishes. Every queue must get every message once, in the order of its group.
 func TestPublishFansOutOnce(t *testing.T) {
 	const kills, queuesOfTheTopic, groups = 10, 5, 3
 	c := cluster(t)
@@ -175,14 +174,14 @@ func TestPublishFansOutOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	published := make([][]string, groups) // by group, in order
-	progress := make(chan struct{})       // received from when something is to be published before the next kill
+	progress := make(chan struct{})       // a receive lets publishers continue before the next kill
 	var publishers sync.WaitGroup
 	for g := range groups {
 		publishers.Go(func() {
 			p := newPersistent(c, c.Rotate())
 			for i := 0; ctx.Err() == nil; i++ {
 				id := fmt.Sprintf("%d-%d", g, i)
-				// Finish the publish under way: without an answer its outcome is unknown.
+				// Finish the current publish, because without an answer its outcome is unknown.
 				if _, err := p.publish(context.WithoutCancel(ctx), topic, fmt.Sprint(g), id); err != nil {
 					t.Errorf("publish %s: %v", id, err)
 					return

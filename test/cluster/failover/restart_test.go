@@ -13,9 +13,9 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// TestLongPollsOutliveTheLeader: the leader is killed and started again at once, as
-// a supervisor does. Receives without an attempt id that wait at the other nodes wait
-// on, and each gets one of the messages that are sent then.
+// TestLongPollsOutliveTheLeader kills the leader and restarts it at once, like a supervisor.
+// Receives without an attempt id that wait at other nodes continue, and each gets one of the
+// messages sent afterwards.
 func TestLongPollsOutliveTheLeader(t *testing.T) {
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())
@@ -42,14 +42,14 @@ func TestLongPollsOutliveTheLeader(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(500 * time.Millisecond) // nothing tells that they wait at the leader; one that does not only tests less
+		time.Sleep(500 * time.Millisecond) // no event shows that a poll waits at the leader; if one does not yet, less is tested
 		kill(t, victim)
 		if err := victim.Start(); err != nil {
 			t.Fatal(err)
 		}
 		for i := range polls {
 			body := fmt.Sprint(round, "-", i)
-			p.send(t, queue, body, body, body) // in a group of its own
+			p.send(t, queue, body, body, body) // in its own group
 		}
 		polling.Wait()
 		close(failed)

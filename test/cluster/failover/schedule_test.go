@@ -9,10 +9,9 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// TestScheduledAndSentOverALeaderKill: deduplication holds in both directions between a
-// scheduled message and one that is sent now, when the leader is killed between the two.
-// The second is answered as a duplicate with the number of the first, and there is one
-// delivery.
+// TestScheduledAndSentOverALeaderKill checks deduplication between a scheduled message and one that
+// is sent now, in both orders, when the leader is killed in between. The second is answered as a
+// duplicate with the number of the first, and one message is delivered.
 func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	c := cluster(t)
 	native := dialNodes(t, c)
@@ -51,7 +50,7 @@ func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	scheduledAgain := schedule("sent-first")
 	for _, pair := range [][2]*client.Result{{scheduled, sentAgain}, {sent, scheduledAgain}} {
 		first, second := pair[0], pair[1]
-		// Absent: the node made the call twice and cannot tell.
+		// Without a value the node made the call twice and does not know.
 		if second.Duplicate != nil && !second.GetDuplicate() || second.GetSequenceNumber() != first.GetSequenceNumber() ||
 			second.GetMessageId() != first.GetMessageId() {
 			t.Errorf("the second is %v, the first %v", second, first)
@@ -68,7 +67,7 @@ func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	agree(t, c)
 }
 
-// receiveAll receives until there were so many messages, and once more.
+// receiveAll receives until it has this many messages, and then once more.
 func receiveAll(ctx context.Context, t *testing.T, native *client.Client, queue string, want int) (bodies []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, giveUpAfter+time.Minute)

@@ -12,9 +12,9 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// TestSessionStreamsUnderLeaderKills kills the leader again and again while sessions are
-// consumed over streams: each keeps its lock, and its messages are handled in order, each
-// until its handler succeeds and none twice after that.
+// TestSessionStreamsUnderLeaderKills kills the leader again and again while sessions are consumed
+// over streams. Each session keeps its lock, and its messages are handled in order, each until its
+// handler succeeds and not again.
 func TestSessionStreamsUnderLeaderKills(t *testing.T) {
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())
@@ -48,7 +48,7 @@ func TestSessionStreamsUnderLeaderKills(t *testing.T) {
 		before := [sessions]int64{handled[0].Load(), handled[1].Load()}
 		victim := leader(t, c)
 		kill(t, victim)
-		for i := range sessions { // it goes on, over others
+		for i := range sessions { // consumption continues over other nodes
 			awaitCount(t, &handled[i], before[i]+20)
 		}
 		start(t, victim)
@@ -71,7 +71,7 @@ func TestSessionStreamsUnderLeaderKills(t *testing.T) {
 	agree(t, c)
 }
 
-// handleInOrder consumes a session until ctx ends. Every tenth message is refused at first.
+// handleInOrder consumes a session until ctx ends. The first handling of every tenth message fails.
 func handleInOrder(ctx context.Context, t *testing.T, held *client.Session, handled *atomic.Int64) {
 	refused := int64(-1)
 	err := held.Consume(ctx, client.ConsumeOptions{

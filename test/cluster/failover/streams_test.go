@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	// burst is the number of messages that a sender passes to its stream at a time.
+	// burst is the number of messages that a sender adds to its stream at a time.
 	burst = 5
-	// creditOfStream is the credit of a consumer. It is small, so that there are many deliveries
-	// and some are in flight when a leader dies.
+	// creditOfStream is the credit of a consumer. It is small, so that there are many deliveries,
+	// and some are in flight when a leader is killed.
 	creditOfStream  = 3
 	streamConsumers = 6
 )
 
-// from is the cluster as a client sees it that begins with node i.
+// from returns a client of the cluster that uses node i first.
 func from(c *harness.Cluster, i int) *harness.Cluster {
 	i %= len(c.Nodes)
 	return c.Part(slices.Concat(c.Nodes[i:], c.Nodes[:i])...)
 }
 
-// pending is a message on its way.
+// pending is a message that is not acknowledged yet.
 type pending struct {
 	body  string
 	tried time.Time
 	sent  *client.Sent
 }
 
-// streamUntil sends to its own groups over a stream, without waiting for answers, until ctx
-// ends. Every message that was begun is to be acknowledged.
+// streamUntil sends to its own groups over a stream, without waiting for answers, until ctx ends.
+// Every message must be acknowledged.
 func (l *account) streamUntil(ctx context.Context, c *client.Client, queue string, number int) {
 	sender := c.NewSender(context.WithoutCancel(ctx), queue)
 	answers := make(chan pending, 10_000)
@@ -86,7 +86,7 @@ func (l *account) consumeStreamUntil(ctx context.Context, c *client.Client, queu
 		l.Delivered(ledger.Delivery{
 			Body: m.GetBody(), Group: m.GetGroupId(), MessageID: m.GetMessageId(), Redelivered: m.GetReceiveCount() != 1,
 		})
-		time.Sleep(thinkTime / 5) // so that leaders die while messages are held
+		time.Sleep(thinkTime / 5) // so that leaders are killed while messages are in flight
 		if err := handling.Err(); err != nil && !errors.Is(ctx.Err(), err) {
 			l.Problem("%s was taken away from its consumer", m.GetBody())
 		}
@@ -97,7 +97,7 @@ func (l *account) consumeStreamUntil(ctx context.Context, c *client.Client, queu
 	}
 }
 
-// drained waits until nothing is left in a queue, in flight or not.
+// drained waits until a queue has no messages, in flight or not.
 func drained(t *testing.T, p *persistent, queue string) {
 	t.Helper()
 	await := time.Now().Add(giveUpAfter)
@@ -110,14 +110,14 @@ func drained(t *testing.T, p *persistent, queue string) {
 	}
 }
 
-// TestStreamsUnderLeaderKills kills the leader with SIGKILL again and again while messages are
-// sent and consumed over the streams of the native API: every acknowledged one is handled
-// exactly once, in the order of its group. The streams end with their node, so that the clients go on
-// over others, and send again what was not answered.
+// TestStreamsUnderLeaderKills kills the leader with SIGKILL again and again while messages are sent
+// and consumed over the streams of the native API. Every acknowledged message is handled exactly
+// once, in the order of its group. Streams end with their node, so the clients continue over other
+// nodes and repeat unanswered sends.
 func TestStreamsUnderLeaderKills(t *testing.T) {
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())
-	// Nothing becomes visible again within the run, and no id is forgotten.
+	// During the run no visibility timeout ends and no id is forgotten.
 	queue := p.create(t, "streams.fifo", map[string]string{"VisibilityTimeout": "43200", "DeduplicationWindowSeconds": "604800"})
 	const name = "streams.fifo"
 	l := newAccount()

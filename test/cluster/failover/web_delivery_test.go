@@ -22,15 +22,15 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// webSubscriber is an HTTP server that takes what a topic posts, from when open is closed.
+// webSubscriber is an HTTP server for the posts of a topic. It answers once open is closed.
 type webSubscriber struct {
 	server    *httptest.Server
-	token     chan string // of the request to confirm; capacity 1
+	token     chan string // of the confirmation request; capacity 1
 	waits     chan struct{}
 	open      chan struct{}
-	delivered chan string // bodies; capacity: more than there are
-	// refuseEvery is the number of answered notifications per refused one; zero: none is
-	// refused. Set before the first notification.
+	delivered chan string // bodies; capacity for all
+	// refuseEvery makes the subscriber refuse every refuseEvery-th notification; 0: none. Set
+	// before the first notification.
 	refuseEvery int64
 	refused     atomic.Int64
 	connections atomic.Int64
@@ -55,7 +55,7 @@ func newWebSubscriber(t *testing.T) *webSubscriber {
 			}
 			select {
 			case s.token <- request.Token:
-			default: // it was asked again
+			default: // repeated request
 			}
 			return
 		}
@@ -81,7 +81,7 @@ func newWebSubscriber(t *testing.T) *webSubscriber {
 	return s
 }
 
-// webTopic creates a standard topic with a URL that is subscribed, raw, and confirmed.
+// webTopic creates a standard topic with a confirmed URL subscription with raw delivery.
 func (p *persistent) webTopic(t *testing.T, s *webSubscriber, attributes map[string]string) (topicARN *string) {
 	t.Helper()
 	created, err := persist(t.Context(), p.sns.CreateTopic, &sns.CreateTopicInput{Name: aws.String("web")}, nil)
@@ -102,7 +102,7 @@ func (p *persistent) webTopic(t *testing.T, s *webSubscriber, attributes map[str
 	return created.TopicArn
 }
 
-// publishBatch publishes ten messages that have the number of the batch in them.
+// publishBatch publishes ten messages that contain the number of the batch.
 func (p *persistent) publishBatch(t *testing.T, topicARN *string, number int) (texts []string) {
 	t.Helper()
 	in := &sns.PublishBatchInput{TopicArn: topicARN}
@@ -117,7 +117,7 @@ func (p *persistent) publishBatch(t *testing.T, topicARN *string, number int) (t
 	return texts
 }
 
-// wantAll waits until a subscriber has got each of the messages once at least.
+// wantAll waits until a subscriber has got each of the messages at least once.
 func (s *webSubscriber) wantAll(t *testing.T, missing map[string]bool) {
 	t.Helper()
 	for len(missing) > 0 {
@@ -130,15 +130,15 @@ func (s *webSubscriber) wantAll(t *testing.T, missing map[string]bool) {
 	}
 }
 
-// wantNothingLeft waits until the cluster has noted what arrived, and compares its replicas.
+// wantNothingLeft waits until no delivery is pending, and compares the replicas.
 func wantNothingLeft(t *testing.T, c *harness.Cluster) {
 	t.Helper()
 	waitFor(t, "an empty outbox", func() bool { return metric(t, c.Nodes, "seriatim_topic_posts_waiting") == 0 })
 	agree(t, c)
 }
 
-// TestWebDeliveriesSurviveTheLeader: the leader is killed while it posts to a subscriber
-// that does not answer, with more messages behind. The next leader delivers all of them.
+// TestWebDeliveriesSurviveTheLeader kills the leader while a subscriber does not answer its post
+// and more messages wait. The next leader delivers all of them.
 func TestWebDeliveriesSurviveTheLeader(t *testing.T) {
 	c := cluster(t, "--sns-allow-endpoints", "127.0.0.0/8")
 	p, s := newPersistent(c, c.Rotate()), newWebSubscriber(t)
@@ -158,9 +158,8 @@ func TestWebDeliveriesSurviveTheLeader(t *testing.T) {
 	wantNothingLeft(t, c)
 }
 
-// TestWebDeliveriesUnderKills: leaders are killed while messages are published, posted,
-// acknowledged, and refused for the time being. What was published arrives, some of it
-// perhaps twice.
+// TestWebDeliveriesUnderKills kills leaders while messages are published, posted, acknowledged, and
+// temporarily refused. All publications arrive, some perhaps twice.
 func TestWebDeliveriesUnderKills(t *testing.T) {
 	const batches, kills = 60, 2
 	c := cluster(t, "--sns-allow-endpoints", "127.0.0.0/8")
@@ -176,7 +175,7 @@ func TestWebDeliveriesUnderKills(t *testing.T) {
 		if i%(batches/kills) != batches/kills/2 {
 			continue
 		}
-		// Some of what was published has arrived, some is on its way.
+		// Some publications have arrived, and others are on their way.
 		delete(missing, <-s.delivered)
 		arrived++
 		victim := leader(t, c)
@@ -193,8 +192,8 @@ func TestWebDeliveriesUnderKills(t *testing.T) {
 	wantNothingLeft(t, c)
 }
 
-// TestWebDeliveriesAreRestored: what waits to be posted is in a backup, and the cluster
-// into which that is restored posts it.
+// TestWebDeliveriesAreRestored checks that a backup contains pending deliveries, and that the
+// restored cluster posts them.
 func TestWebDeliveriesAreRestored(t *testing.T) {
 	old := cluster(t, "--sns-allow-endpoints", "127.0.0.0/8")
 	p, s := newPersistent(old, old.Rotate()), newWebSubscriber(t)
@@ -224,8 +223,8 @@ func run(t *testing.T, args ...string) {
 	}
 }
 
-// TestSubscribersOnTheMachineAreRefused: no connection is made to a subscriber on the
-// loopback address, however that is written, unless the operator allows it.
+// TestSubscribersOnTheMachineAreRefused checks that no connection to a loopback address is made, in
+// whatever notation, unless the operator permits it.
 func TestSubscribersOnTheMachineAreRefused(t *testing.T) {
 	c := cluster(t)
 	p, s := newPersistent(c, c.Rotate()), newWebSubscriber(t)
@@ -257,7 +256,7 @@ func TestSubscribersOnTheMachineAreRefused(t *testing.T) {
 		}
 	}
 	for _, host := range hosts[:1] {
-		subscribe(host) // again, so it is asked again
+		subscribe(host) // a new subscription sends a new confirmation request
 	}
 	<-s.token
 }

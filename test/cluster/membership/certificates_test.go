@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// environment returns the variables with the files of an authority for a node.
+// environment returns the variables of a node that uses the files of an authority.
 func environment(t *testing.T, a *harness.Authority, node string) []string {
 	t.Helper()
 	env, err := a.Environment(node)
@@ -31,9 +31,9 @@ func newAuthority(t *testing.T) *harness.Authority {
 	return a
 }
 
-// Nodes with certificates of one authority form a cluster, and go on when one is started
-// again with a renewed certificate. A node of another authority, even one that has the
-// gossip key, never becomes a member.
+// Nodes with certificates of one authority form a cluster, and continue when one restarts with a
+// renewed certificate. A node with another authority never becomes a member, even if it has the
+// gossip key.
 func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 	own, foreign := newAuthority(t), newAuthority(t)
 	env := func(node string) []string {
@@ -51,7 +51,7 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = intruder.Kill() })
-	// Its log says why it is alone, and by then a node of the cluster has met it.
+	// By the time its log tells why it is alone, it has met a node of the cluster.
 	await(t, "the foreign node to be refused", func() bool {
 		return strings.Contains(intruder.Log(), "certificate") || strings.Contains(intruder.Log(), "x509") ||
 			strings.Contains(intruder.Log(), "tls:")
@@ -73,9 +73,8 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 	}
 }
 
-// A node of another cluster, with a certificate of the same authority and the same gossip
-// key, joins nobody and takes nobody away: each cluster goes on with its own
-// members.
+// A node of another cluster with the same authority and gossip key does not join, and takes no
+// member away: each cluster continues with its own members.
 func TestAnotherClusterStaysAnother(t *testing.T) {
 	own := newAuthority(t)
 	env := func(node string) []string { return environment(t, own, node) }
@@ -120,7 +119,7 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Files of an authority are not overwritten, and what cannot be made is said.
+// The command overwrites no files, and reports what it cannot make.
 func TestCertificateFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run := func(want string, code int, args ...string) {

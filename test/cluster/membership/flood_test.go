@@ -13,11 +13,11 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// Of a flood of packets at the gossip port a node decrypts no more than these, of which
-// docs/operate/security.md tells.
+// A node decrypts at most this many packets of a flood at its gossip port
+// (docs/operate/security.md).
 const decryptedPerSecond = 500
 
-// refusedGossip returns the refusals of the gossip port of a node for a reason.
+// refusedGossip returns how many packets and streams a node's gossip port refused for a reason.
 func refusedGossip(t *testing.T, n *harness.Node, reason string) (count float64) {
 	t.Helper()
 	metrics, _ := serves(t, n)
@@ -30,8 +30,8 @@ func refusedGossip(t *testing.T, n *harness.Node, reason string) (count float64)
 	return count
 }
 
-// flood sends packets of noise, as long as those of nodes and of the version of the
-// encryption in use, until stop is closed.
+// flood sends random packets, with the usual length and encryption version of gossip, until stop is
+// closed.
 func flood(conns []*net.UDPConn, stop <-chan struct{}) {
 	packet := make([]byte, 1400)
 	_, _ = rand.Read(packet)
@@ -52,8 +52,8 @@ func flood(conns []*net.UDPConn, stop <-chan struct{}) {
 	}
 }
 
-// A flood of packets from several hosts: how many of them are decrypted is bounded, all
-// others are dropped before, and the nodes go on knowing that the others live.
+// TestGossipFlood floods the gossip port from several hosts. Only a bounded number of packets is
+// decrypted, the rest is dropped before, and the nodes still know that the others live.
 func TestGossipFlood(t *testing.T) {
 	own := newAuthority(t)
 	c := harness.New(t, harness.Options{Binary: binary, Env: func(node string) []string { return environment(t, own, node) },
@@ -66,7 +66,7 @@ func TestGossipFlood(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	var flooding sync.WaitGroup
-	for host := byte(20); host < 28; host++ { // together above the limit of all unknown hosts
+	for host := byte(20); host < 28; host++ { // together more than the limit for unknown hosts
 		var conns []*net.UDPConn
 		for _, n := range c.Nodes {
 			conn, err := attacker.New(host).Packets(n.Gossip())

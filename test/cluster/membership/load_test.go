@@ -21,11 +21,11 @@ import (
 const (
 	senders   = 12
 	consumers = 4
-	sendEvery = 100 * time.Millisecond // of each sender: with the consumers about 200 calls/s
+	sendEvery = 100 * time.Millisecond // of each sender; with the consumers about 200 calls/s
 )
 
-// load is a set of SDK clients with default retries that send, receive and
-// delete while the cluster changes, and a record of all they saw.
+// load runs SDK clients with default retries that send, receive and delete while the cluster
+// changes, and records the results.
 type load struct {
 	t     *testing.T
 	queue string
@@ -35,14 +35,14 @@ type load struct {
 	stopSending context.CancelFunc
 	sending     sync.WaitGroup
 	consuming   sync.WaitGroup
-	sent        chan struct{} // closed when nothing more is sent
+	sent        chan struct{} // closed after the last send
 
 	mu       sync.Mutex
 	nodes    []*harness.Node
 	failures []string
 }
 
-// startLoad creates a queue and begins. All clients know all nodes.
+// startLoad creates a queue and starts the clients, which know all nodes.
 func startLoad(t *testing.T, c *harness.Cluster) *load {
 	t.Helper()
 	return startLoadAt(t, c, c.Nodes...)
@@ -72,8 +72,8 @@ func startLoadAt(t *testing.T, c *harness.Cluster, nodes ...*harness.Node) *load
 	return l
 }
 
-// pick is for one client: it takes the nodes in turn, also those that are down.
-// An SDK whose call fails tries again, and meets the next.
+// pick returns the Pick of one client: it uses the nodes in turn, including those that are down.
+// When a call fails, the SDK retries it at the next node.
 func (l *load) pick(first int) harness.Pick {
 	turn := first
 	return func() *harness.Node {
@@ -84,7 +84,7 @@ func (l *load) pick(first int) harness.Pick {
 	}
 }
 
-// use makes these the nodes that clients know.
+// use sets the nodes that clients know.
 func (l *load) use(nodes ...*harness.Node) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,10 +97,10 @@ func (l *load) failed(format string, args ...any) {
 	l.failures = append(l.failures, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
-// send sends numbered messages of one group until ctx ends. A message whose call
-// failed is sent again, with the same deduplication id, and the failure counted.
+// send sends numbered messages of one group until ctx ends. It counts failed calls and repeats them
+// with the same deduplication id.
 func (l *load) send(ctx context.Context, client *sqs.Client, sender int) {
-	// Evenly spread, so that gaps below the interval can be seen.
+	// The senders are spread evenly, so that gaps shorter than the interval are visible.
 	time.Sleep(time.Duration(sender) * sendEvery / senders)
 	tick := time.NewTicker(sendEvery)
 	defer tick.Stop()
@@ -168,7 +168,7 @@ func (l *load) remove(client *sqs.Client, messages []types.Message) {
 	}
 }
 
-// untilAnswered repeats a call, counting each failure, until it is answered.
+// untilAnswered repeats a call until it is answered, and counts the failures.
 func untilAnswered[O any](l *load, what string, call func(context.Context) (O, error)) (out O, err error) {
 	for {
 		l.calls.Add(1)
@@ -179,8 +179,8 @@ func untilAnswered[O any](l *load, what string, call func(context.Context) (O, e
 	}
 }
 
-// finish ends the load, drains the queue and checks that nothing was lost,
-// repeated or put out of order. It returns how many calls failed.
+// finish ends the load, drains the queue, and checks that no message was lost, duplicated, or out
+// of order. It returns the number of failed calls.
 func (l *load) finish() int {
 	l.t.Helper()
 	l.stopSending()

@@ -27,7 +27,7 @@ func cluster(t *testing.T, nodes int) *harness.Cluster {
 		Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s"}})
 }
 
-// spare starts a further node, which ends with the test.
+// spare starts a further node for the test.
 func spare(t *testing.T, c *harness.Cluster, name string) *harness.Node {
 	t.Helper()
 	n, err := c.Spare(name)
@@ -41,7 +41,7 @@ func spare(t *testing.T, c *harness.Cluster, name string) *harness.Node {
 		if t.Failed() {
 			t.Logf("--- %s\n%s", n.Name, n.LogTail())
 		}
-		_ = n.Kill() // an error means that it is gone already
+		_ = n.Kill() // it may have ended already
 	})
 	ready(t, n)
 	return n
@@ -56,8 +56,7 @@ func ready(t *testing.T, nodes ...*harness.Node) {
 	}
 }
 
-// tool runs the command-line tool against a node. It returns what the tool
-// printed and its exit code.
+// tool runs the command-line tool against a node and returns its output and exit code.
 func tool(t *testing.T, n *harness.Node, args ...string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitMax)
@@ -71,8 +70,8 @@ func tool(t *testing.T, n *harness.Node, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// change runs a command of the tool that must succeed, again while another
-// change is under way.
+// change runs a command of the tool that must succeed. It repeats the command while another change
+// is in progress.
 func change(t *testing.T, n *harness.Node, args ...string) {
 	t.Helper()
 	out, code := tool(t, n, args...)
@@ -99,8 +98,7 @@ func members(t *testing.T, n *harness.Node) (memberList, error) {
 	return list, err
 }
 
-// waitRoles waits until the members have these roles, by name; leaders count as
-// voters.
+// waitRoles waits until the members have these roles, by name. Leaders count as voters.
 func waitRoles(t *testing.T, n *harness.Node, want string) memberList {
 	t.Helper()
 	deadline := time.Now().Add(waitMax)
@@ -116,11 +114,11 @@ func waitRoles(t *testing.T, n *harness.Node, want string) memberList {
 		if time.Now().After(deadline) {
 			t.Fatalf("the members are %v (%v), not %s", found, err, want)
 		}
-		time.Sleep(100 * time.Millisecond) // a process offers no event to wait for
+		time.Sleep(100 * time.Millisecond) // another process has no event to wait for
 	}
 }
 
-// toolAt is tool for the commands that use the client port.
+// toolAt is tool for commands that use the client port.
 func toolAt(t *testing.T, n *harness.Node, args ...string) (string, int) {
 	t.Helper()
 	return tool(t, n, append(args, "--endpoint", n.Client)...)

@@ -14,9 +14,9 @@ import (
 // stopLimit bounds a clean stop.
 const stopLimit = 10 * time.Second
 
-// betweenRestarts is the pause after a node is ready again. An SDK tries three
-// times within about three seconds: restarts that follow each other faster can
-// refuse all three tries of a client that knows the nodes' own addresses.
+// betweenRestarts is the pause after a node is ready again. An SDK tries three times within about
+// three seconds. If restarts follow faster, a client that knows the addresses of the nodes may fail
+// with all three tries.
 const betweenRestarts = 4 * time.Second
 
 // exitRemoved is the exit code of a node that was removed.
@@ -35,13 +35,13 @@ func rolls(t *testing.T) int {
 	return n
 }
 
-// TestRollingRestartUnderLoad restarts one node after the other, the leader
-// among them, while clients with default retries must not see a failed call.
+// TestRollingRestartUnderLoad restarts the nodes one after the other, including the leader. Clients
+// with default retries must not see a failed call.
 func TestRollingRestartUnderLoad(t *testing.T) {
 	c := cluster(t, 3)
 	l := startLoad(t, c)
 	begin := time.Now()
-	time.Sleep(2 * time.Second) // the load before the first restart
+	time.Sleep(2 * time.Second) // load before the first restart
 	t.Logf("write gap without any restart: %v", l.Gap(begin.Add(time.Second)))
 	var gaps []time.Duration
 	for range rolls(t) {
@@ -78,15 +78,14 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	}
 }
 
-// TestOneEndpoint restarts the other nodes, and then kills the leader among them,
-// while each client knows one node only, which stays up. Such a client cannot go
-// elsewhere: what the node it knows answers is all it gets.
+// TestOneEndpoint restarts the other nodes, and then kills the leader among them, while each client
+// knows only one node, which stays up. Such a client depends on the answers of this node.
 func TestOneEndpoint(t *testing.T) {
 	c := cluster(t, 3)
 	kept, others := c.Nodes[0], c.Nodes[1:]
 	l := startLoadAt(t, c, kept)
 	begin := time.Now()
-	time.Sleep(time.Second) // the load before
+	time.Sleep(time.Second) // load before the first restart
 	for range rolls(t) {
 		for _, n := range others {
 			change(t, kept, "cluster", "transfer-leader", n.Name)
@@ -106,7 +105,7 @@ func TestOneEndpoint(t *testing.T) {
 		if err := others[0].Kill(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(betweenRestarts) // two nodes go on
+		time.Sleep(betweenRestarts) // meanwhile two nodes serve
 		t.Logf("%s, which led, killed: write gap %v", others[0].Name, l.Gap(killed))
 		if err := others[0].Start(); err != nil {
 			t.Fatal(err)
@@ -123,8 +122,8 @@ func TestOneEndpoint(t *testing.T) {
 	}
 }
 
-// TestStatusIsTrueAtOnce asks for the status right after a node was killed, and
-// after one was stopped in the middle of everything.
+// TestStatusIsTrueAtOnce reads the status right after a node was killed, and right after one was
+// paused.
 func TestStatusIsTrueAtOnce(t *testing.T) {
 	c := cluster(t, 3)
 	leader, err := c.WaitLeader(t.Context(), waitMax)
@@ -152,8 +151,8 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 	}
 }
 
-// TestScaleUnderLoad grows a cluster from three to five voters and shrinks it
-// again, the leader and another initial member leaving.
+// TestScaleUnderLoad grows a cluster from three to five voters and shrinks it again. The leader and
+// another initial member are removed.
 func TestScaleUnderLoad(t *testing.T) {
 	c := cluster(t, 3)
 	l := startLoad(t, c)
@@ -171,7 +170,7 @@ func TestScaleUnderLoad(t *testing.T) {
 		n := all[leaving]
 		left := slices.DeleteFunc(slices.Clone(all[leaving:]), func(o *harness.Node) bool { return o == n })
 		l.use(left...)
-		time.Sleep(time.Second) // requests on their way to the node that leaves
+		time.Sleep(time.Second) // time for requests on their way to the removed node
 		change(t, n5, "cluster", "remove", n.Name, "--yes")
 		if code, err := n.WaitExit(waitMax); err != nil || code != exitRemoved {
 			t.Errorf("%s ended with %d, %v", n.Name, code, err)
@@ -184,7 +183,7 @@ func TestScaleUnderLoad(t *testing.T) {
 	if _, err := c.Part(c.Nodes[2], n4, n5).WaitConverged(t.Context(), waitMax); err != nil {
 		t.Error(err)
 	}
-	// A removed node stays removed, and says why, whenever it is started.
+	// A removed node stays removed when it is started, and says why.
 	if err := all[0].Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +192,8 @@ func TestScaleUnderLoad(t *testing.T) {
 	}
 }
 
-// TestWipedNodeIsReplacedByOneCommand loses a disk. The node comes back under
-// its name as a learner without a vote; one command makes it a voter.
+// TestWipedNodeIsReplacedByOneCommand wipes a disk. The node returns under its name as a learner,
+// and one command makes it a voter.
 func TestWipedNodeIsReplacedByOneCommand(t *testing.T) {
 	c := cluster(t, 3)
 	l := startLoad(t, c)
@@ -221,7 +220,7 @@ func TestWipedNodeIsReplacedByOneCommand(t *testing.T) {
 	}
 	change(t, lost, "cluster", "replace", "n3", "--yes")
 	waitRoles(t, lost, "n1 voter, n2 voter, n3 voter")
-	// It is a full voter: with it alone beside it the leader goes on.
+	// It is a voter: with it as the only follower the leader still works.
 	if err := c.Nodes[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -241,13 +240,13 @@ func TestWipedNodeIsReplacedByOneCommand(t *testing.T) {
 	}
 }
 
-// TestAllAddressesChange restarts every node with other ports, as when all pods
-// are moved at once.
+// TestAllAddressesChange restarts every node with other ports, as when all pods are rescheduled at
+// once.
 func TestAllAddressesChange(t *testing.T) {
 	c := cluster(t, 3)
 	for round := range 2 {
 		l := startLoad(t, c)
-		time.Sleep(time.Second) // something to keep
+		time.Sleep(time.Second) // some messages to keep
 		l.finish()
 		for _, n := range c.Nodes {
 			if err := n.Stop(stopLimit); err != nil {
@@ -268,15 +267,15 @@ func TestAllAddressesChange(t *testing.T) {
 		if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
 			t.Fatal(err)
 		}
-		// The load of the next round begins with the same message ids.
+		// The load of the next round starts again with the first message ids.
 		if out, code := toolAt(t, c.Nodes[0], "queue", "delete", "load.fifo", "--yes"); code != 0 {
 			t.Fatalf("delete: %s", out)
 		}
 	}
 }
 
-// TestDrainedNode drains the leader under load: no call fails, and it neither
-// leads nor is ready until it is uncordoned.
+// TestDrainedNode drains the leader under load. No call fails, and the node neither leads nor is
+// ready until it is uncordoned.
 func TestDrainedNode(t *testing.T) {
 	c := cluster(t, 3)
 	l := startLoad(t, c)
@@ -284,7 +283,7 @@ func TestDrainedNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second) // the load before
+	time.Sleep(time.Second) // load before the drain
 	change(t, leader, "cluster", "drain")
 	if err := leader.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "drained") {
 		t.Errorf("a drained node is ready: %v", err)
@@ -293,7 +292,7 @@ func TestDrainedNode(t *testing.T) {
 	if err != nil || next == leader {
 		t.Errorf("%s leads after it was drained: %v", next.Name, err)
 	}
-	time.Sleep(3 * time.Second) // requests and long polls at a drained node
+	time.Sleep(3 * time.Second) // time for requests and long polls at a drained node
 	change(t, leader, "cluster", "uncordon")
 	ready(t, leader)
 	if failed := l.finish(); failed > 0 {
@@ -301,7 +300,7 @@ func TestDrainedNode(t *testing.T) {
 	}
 }
 
-// waitStatus waits until the status says this.
+// waitStatus waits until the status has this exit code and contains part.
 func waitStatus(t *testing.T, n *harness.Node, want int, part string) {
 	t.Helper()
 	deadline := time.Now().Add(waitMax)
@@ -316,7 +315,7 @@ func waitStatus(t *testing.T, n *harness.Node, want int, part string) {
 	}
 }
 
-// waitDegraded waits until the leader has noticed that a voter is silent.
+// waitDegraded waits until the leader finds a voter missing.
 func waitDegraded(t *testing.T, n *harness.Node) {
 	t.Helper()
 	deadline := time.Now().Add(waitMax)

@@ -22,13 +22,12 @@ type caller struct {
 	t *testing.T
 }
 
-// heldMax is the number of silent connections to a port, more than either port permits for a
-// host.
+// heldMax is more connections than the peer or the gossip port permits from one host.
 const heldMax = 150
 
-// holdOpen fills both ports with connections that send nothing, or half of a handshake.
+// holdOpen opens silent connections and incomplete handshakes at both ports, up to their limits.
 func (s *caller) holdOpen(n *harness.Node) {
-	half := "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" // of a ClientHello that announces 512 bytes
+	half := "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" // the beginning of a ClientHello of 512 bytes
 	for range heldMax / 2 {
 		s.Hold(n.Peer(), 1, half)
 		s.Hold(n.Peer(), 1, "")
@@ -36,13 +35,13 @@ func (s *caller) holdOpen(n *harness.Node) {
 	}
 }
 
-// tryPeer sends bytes that are no handshake, and handshakes with wrong certificates.
+// tryPeer sends invalid handshakes, and handshakes with wrong certificates.
 func (s *caller) tryPeer(n *harness.Node, status harness.Status, own, foreign *harness.Authority) {
 	random := make([]byte, 1<<20)
 	_, _ = rand.Read(random)
 	noise := string(random)
 	s.Dial(n.Peer(), noise)
-	s.Dial(n.Peer(), "\x16\x03\x03\xff\xff"+noise) // a record longer than any
+	s.Dial(n.Peer(), "\x16\x03\x03\xff\xff"+noise) // longer than any record
 	s.Dial(n.Peer(), string(hello(status.ClusterID, "n1-00000000", status.NodeID)))
 	for _, tc := range []struct {
 		pair    *harness.Authority // nil: no certificate
@@ -94,16 +93,16 @@ func (s *caller) tryGossip(n *harness.Node) {
 	for size := range 500 {
 		_, _ = conn.Write(noise[:1+size*2])
 	}
-	// A stream that claims to be encrypted and 19 MiB long, and one in clear text.
+	// A stream that claims to be encrypted and 19 MiB long, and an unencrypted one.
 	long := bigendian.BigEndian.AppendUint32([]byte{10}, 19<<20)
 	s.Dial(n.Gossip(), string(append(long, bytes.Repeat(noise, 1000)...)))
 	s.Dial(n.Gossip(), "\x06"+string(noise))
 }
 
-// TestUnauthenticatedCallersCostLittle attacks the peer and gossip ports of every node: with
-// silence, half of a handshake, noise, the certificate of another authority, the id of another
-// cluster, and a node without the gossip key. None joins, open connections and log lines stay
-// bounded, and no call of a client fails.
+// TestUnauthenticatedCallersCostLittle attacks the peer and gossip ports of every node with
+// silence, incomplete handshakes, random bytes, a certificate of another authority, the id of
+// another cluster, and a node without the gossip key. None of them joins, open connections and log
+// lines stay bounded, and no call of a client fails.
 func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 	own, foreign := newAuthority(t), newAuthority(t)
 	env := func(node string) []string {
@@ -135,12 +134,12 @@ func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 	for _, n := range c.Nodes {
 		awaitRefusals(t, n, peerRefusals, "busy")
 		awaitRefusals(t, n, gossipRefusals, "busy")
-		// The limits of a host at both ports, and the needs of clients and nodes.
+		// The limits for one host at both ports, plus the connections of clients and nodes.
 		if _, now := serves(t, n); now > files+64+32+100 {
 			t.Errorf("%s has %d files open, before it had %d", n.Name, now, files)
 		}
 	}
-	const calls = 300 // of clients during the attacks
+	const calls = 300 // of clients, during the attacks
 	for begin := l.calls.Load(); l.calls.Load() < begin+calls && time.Since(began) < waitMax; {
 		for _, n := range c.Nodes {
 			status, err := n.Status(t.Context())
@@ -184,7 +183,7 @@ const (
 // refusalLines matches the lines that a node logs about refused callers.
 var refusalLines = regexp.MustCompile(`(?m)^.*(to the peer port|of another node|component=gossip|"component":"gossip").*$`)
 
-// checkLog checks that a node logged the refusals, each kind rarely.
+// checkLog checks that a node logged the refusals, and only a few of each kind.
 func checkLog(t *testing.T, n *harness.Node, took time.Duration) {
 	t.Helper()
 	const kinds = 30 // five for the peer port, the others from the gossip library

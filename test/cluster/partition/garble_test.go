@@ -7,8 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
-// TestGarbledLines changes bytes between the nodes so that no checksum of the
-// network notices.
+// TestGarbledLines alters bytes between the nodes so that the checksums of the network are correct.
 func TestGarbledLines(t *testing.T) {
 	onlyWithAll(t)
 	w := newWorld(t)
@@ -16,7 +15,7 @@ func TestGarbledLines(t *testing.T) {
 		w.fresh()
 		w.policy(network.Garbling("", 0.05).Only(class))
 		for end := time.Now().Add(2 * askFor); time.Now().Before(end); {
-			_ = w.send(w.Next()) // the account says what became of it
+			_ = w.send(w.Next()) // the ledger checks the result
 		}
 		t.Logf("%v: %v, running %d", class, w.lab.Traffic().Of("", "", class), len(w.Running()))
 		w.policy(network.Heal())

@@ -28,14 +28,14 @@ func TestMain(m *testing.M) {
 	os.Exit(network.Inside(func() int { return harness.WithBinary(&binary, m.Run) }))
 }
 
-// waitMax bounds every wait on a slow, shared machine. askFor is the duration of calls to a side
-// that must not answer.
+// waitMax bounds every wait on a slow, shared machine. askFor is how long a side that must not
+// answer is called.
 const (
 	waitMax = 90 * time.Second
 	askFor  = 5 * time.Second
 )
 
-// all is set by make partitions. The first scenario alone is part of make test.
+// all is set by make partitions. make test runs only the first scenario.
 var all = flag.Bool("all", false, "play all scenarios")
 
 func onlyWithAll(t *testing.T) {
@@ -51,8 +51,8 @@ type world struct {
 	*harness.Cluster
 	t    *testing.T
 	lab  *network.Lab
-	made int // queues
-	// empty is the URL of a queue to which nothing is sent.
+	made int // the number of queues so far
+	// empty is the URL of a queue without messages.
 	empty string
 
 	mu      sync.Mutex
@@ -85,7 +85,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// policy breaks the network.
+// policy sets the policy of the network.
 func (w *world) policy(p network.Policy) {
 	w.t.Helper()
 	must(w.t, w.lab.SetPolicy(p))
@@ -99,7 +99,7 @@ func (w *world) leader() *harness.Node {
 	return leader
 }
 
-// at is a client of one node that tries each call once.
+// at returns a client of one node that tries each call once.
 func (w *world) at(n *harness.Node) *sqs.Client {
 	return w.NewSQS(harness.Only(n), func(o *sqs.Options) {
 		o.Retryer = aws.NopRetryer{}
@@ -107,7 +107,7 @@ func (w *world) at(n *harness.Node) *sqs.Client {
 	})
 }
 
-// fresh begins a new account: an empty queue for the following sends.
+// fresh begins a new ledger, with a new queue.
 func (w *world) fresh() {
 	w.t.Helper()
 	url := w.create()
@@ -131,7 +131,7 @@ func (w *world) create() string {
 	return aws.ToString(out.QueueUrl)
 }
 
-// eventually tries until it works.
+// eventually retries until it succeeds.
 func (w *world) eventually(what string, try func() error) {
 	w.t.Helper()
 	begin := time.Now()
@@ -181,10 +181,9 @@ func (w *world) serves(nodes ...*harness.Node) {
 	}
 }
 
-// refuses asks a node that is cut off, from goroutines of their own, until ctx
-// ends. No send may be answered. A look may be as long as the others have not
-// acknowledged anything since: a leader that was cut off hears what was under way.
-// The caller closes served then, and waits for the group.
+// refuses starts goroutines that call an isolated node until ctx ends. No send may be answered. A
+// read may be answered until the others have acknowledged a send, because the isolated leader may
+// still know the truth. The caller closes served at that time, and waits for the group.
 func (w *world) refuses(ctx context.Context, n *harness.Node, asking *sync.WaitGroup, served <-chan struct{}) {
 	w.mu.Lock()
 	url, empty := w.url, w.empty
@@ -205,7 +204,7 @@ func (w *world) refuses(ctx context.Context, n *harness.Node, asking *sync.WaitG
 		})
 	}
 	ask("send", true, func() error { return w.send(n) })
-	// Of a queue of its own: what it takes without being answered stays hidden.
+	// It has its own queue, because a message received without an answer stays hidden.
 	ask("receive", false, func() error {
 		_, err := w.at(n).ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &empty, MaxNumberOfMessages: 10})
 		return err
@@ -217,7 +216,7 @@ func (w *world) refuses(ctx context.Context, n *harness.Node, asking *sync.WaitG
 	})
 }
 
-// heal mends the network and compares the replicas.
+// heal repairs the network and compares the replicas.
 func (w *world) heal() {
 	w.t.Helper()
 	w.policy(network.Heal())
@@ -226,8 +225,8 @@ func (w *world) heal() {
 	must(w.t, err)
 }
 
-// balance drains the queue: what was acknowledged is there, once and in order;
-// what else is there was asked for.
+// balance drains the queue. Each acknowledged message must be in it, once and in order, and any
+// other message must have been sent.
 func (w *world) balance() {
 	w.t.Helper()
 	for {
@@ -258,7 +257,7 @@ func (w *world) balance() {
 	w.t.Log(report)
 }
 
-// post calls the admin port of a node.
+// post calls the admin port of a node with POST.
 func (w *world) post(n *harness.Node, path, body string) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()

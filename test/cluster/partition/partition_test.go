@@ -18,9 +18,8 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/ledger"
 )
 
-// TestLeaderCutOff cuts the leader from the others in one and in both directions:
-// the others serve, the leader that was answers nobody, and what was acknowledged
-// is there in the end.
+// TestLeaderCutOff isolates the leader in one or both directions. The others serve, the old leader
+// answers nothing, and at the end all acknowledged messages are there.
 func TestLeaderCutOff(t *testing.T) {
 	w := newWorld(t)
 	for _, policy := range []func(string) network.Policy{network.Deaf, network.Mute, network.Isolate} {
@@ -48,14 +47,15 @@ func TestLeaderCutOff(t *testing.T) {
 	}
 }
 
-// pause lets time pass while something else goes on.
+// pause waits while goroutines of the test continue.
 func pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	<-timer.C
 }
 
-// TestFlappingLines lets the lines of the leader, then all lines, come and go.
+// TestFlappingLines makes the lines of the leader, and then all lines, fail and recover again and
+// again.
 func TestFlappingLines(t *testing.T) {
 	onlyWithAll(t)
 	w := newWorld(t)
@@ -67,15 +67,15 @@ func TestFlappingLines(t *testing.T) {
 		w.fresh()
 		w.policy(policy)
 		for end := time.Now().Add(askFor); time.Now().Before(end); {
-			_ = w.send(w.Next()) // the account says what became of it
+			_ = w.send(w.Next()) // the ledger checks the result
 		}
 		w.heal()
 		w.balance()
 	}
 }
 
-// TestDeafFollower leaves a follower that hears nobody and can be heard: it asks
-// for elections all the time, and must depose nobody (I14).
+// TestDeafFollower makes a follower send but not receive. It asks for elections all the time, and
+// must not depose the leader (I14).
 func TestDeafFollower(t *testing.T) {
 	onlyWithAll(t)
 	w := newWorld(t)
@@ -103,10 +103,9 @@ func (w *world) status(n *harness.Node) harness.Status {
 	return s
 }
 
-// TestLeaderSeesOneFollower breaks the line between the leader and one follower, in
-// both directions and in each: that follower and the other one see each other, and
-// so are a majority through which clients must be served (I14). No election can do
-// it, since the other one hears the leader.
+// TestLeaderSeesOneFollower cuts the line between the leader and one follower, in both directions
+// or in one. The two followers see each other, so clients must be served through this majority
+// (I14). An election cannot achieve this, since the other follower still hears the leader.
 func TestLeaderSeesOneFollower(t *testing.T) {
 	onlyWithAll(t)
 	w := newWorld(t)
@@ -132,9 +131,9 @@ func TestLeaderSeesOneFollower(t *testing.T) {
 	}
 }
 
-// TestLeaderThatCannotBeCalled breaks the connections over which requests are passed on to
-// the leader, and leaves those of consensus: the other nodes serve, which takes another
-// leader, and that one stays.
+// TestLeaderThatCannotBeCalled cuts the connections for forwarded requests to the leader, but not
+// those of the consensus. The other nodes must serve, which requires another leader, and that
+// leader stays.
 func TestLeaderThatCannotBeCalled(t *testing.T) {
 	onlyWithAll(t)
 	w := newWorld(t)
@@ -156,8 +155,8 @@ func TestLeaderThatCannotBeCalled(t *testing.T) {
 	w.balance()
 }
 
-// TestStaleLeader pauses a leader until there is another one, and asks it the
-// moment that it goes on: whatever it answers must be true now.
+// TestStaleLeader pauses a leader until there is another one, and calls it the moment it continues.
+// All its answers must be current.
 func TestStaleLeader(t *testing.T) {
 	onlyWithAll(t)
 	for _, cut := range []bool{false, true} {
@@ -176,8 +175,8 @@ func TestStaleLeader(t *testing.T) {
 			})
 			leader, err := rest.WaitLeader(t.Context(), waitMax)
 			must(t, err)
-			// What the old leader knows is not so any more: the first message is
-			// deleted, the queue has another one in front.
+			// What the old leader knows is outdated: its first message was deleted, and the queue
+			// now begins with another one.
 			out, err := w.at(leader).ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 1})
 			must(t, err)
 			first := out.Messages[0]
@@ -191,13 +190,13 @@ func TestStaleLeader(t *testing.T) {
 			}
 			w.askStale(stale, first.Body, made, cut)
 			w.heal()
-			pause(2 * time.Second) // what was received then is visible again
+			pause(2 * time.Second) // received messages are visible again afterwards
 			w.balance()
 		})
 	}
 }
 
-// askStale has calls waiting when the node goes on.
+// askStale starts calls that wait when the node continues.
 func (w *world) askStale(stale *harness.Node, deleted *string, made string, cut bool) {
 	client := w.at(stale)
 	var asking sync.WaitGroup
@@ -223,13 +222,13 @@ func (w *world) askStale(stale *harness.Node, deleted *string, made string, cut 
 			}
 		})
 	}
-	// The calls are on their way when it goes on; if one is late it only asks less.
+	// The calls are in flight when the node continues. If one is late, less is tested.
 	pause(200 * time.Millisecond)
 	must(w.t, stale.Resume())
 	asking.Wait()
 }
 
-// members are the names of the members that a node knows.
+// members returns the names of the members that a node knows.
 func (w *world) members(n *harness.Node) []string {
 	w.t.Helper()
 	text, err := n.Get(w.t.Context(), "/v1/cluster/members")
@@ -248,8 +247,8 @@ func (w *world) members(n *harness.Node) []string {
 	return names
 }
 
-// TestMembersChangeWhileDivided adds a node to the majority and removes the leader
-// that is cut off, which meanwhile tries to change the members, too.
+// TestMembersChangeWhileDivided adds a node to the majority and removes the isolated leader, which
+// meanwhile tries to change the members, too.
 func TestMembersChangeWhileDivided(t *testing.T) {
 	onlyWithAll(t)
 	w := newWorld(t)
@@ -270,7 +269,7 @@ func TestMembersChangeWhileDivided(t *testing.T) {
 	w.eventually("remove", func() error { return w.post(rest[0], "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)) })
 	w.serves(append(rest, spare)...)
 	w.policy(network.Heal())
-	// Nobody tells a removed node by force; it hears it as soon as it asks.
+	// A removed node is not told at once. It learns of its removal when it asks.
 	if code, err := old.WaitExit(waitMax); err != nil || code != exitRemoved {
 		t.Errorf("the removed node: exit code %d, %v", code, err)
 	}
@@ -288,8 +287,8 @@ func TestMembersChangeWhileDivided(t *testing.T) {
 // exitRemoved is the exit code of a node that was removed.
 const exitRemoved = 87
 
-// TestLeaderRemovedWithUncommitted removes a leader that alone has entries which
-// nobody else got. The same messages are sent again to the others.
+// TestLeaderRemovedWithUncommitted removes a leader with entries that no other node has. The same
+// messages are then sent to the others.
 func TestLeaderRemovedWithUncommitted(t *testing.T) {
 	onlyWithAll(t)
 	w := newWorld(t)

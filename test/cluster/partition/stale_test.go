@@ -19,19 +19,19 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
-// tries is the number of stale leaders; make stale-reads sets it.
+// tries is how often a leader is made stale; make stale-reads sets it.
 var tries = flag.Int("stale-tries", 2, "how often each test of stale reads makes a leader stale")
 
-// staleReads asks the leader that was for counts and for messages of a queue, over
-// and over, while the others elect a new one and acknowledge a send to the queue.
-// An answer to a call that began after that must know of it.
+// staleReads repeatedly asks the old leader for counts and messages of a queue, while the others
+// elect a new leader and acknowledge a send to the queue. A call that begins after that must not be
+// answered without this message.
 type staleReads struct {
 	*world
 	url      string
 	acked    atomic.Bool // the send of this try
 	askers   sync.WaitGroup
-	answered atomic.Int64 // calls that were answered at all
-	refused  atomic.Int64 // calls to the stale leader that were not
+	answered atomic.Int64 // calls that were answered
+	refused  atomic.Int64 // calls to the stale leader that were refused
 }
 
 // staleAskers is the number of concurrent calls of each kind.
@@ -41,7 +41,7 @@ func newStaleReads(t *testing.T) *staleReads {
 	t.Helper()
 	s := &staleReads{world: newWorld(t)}
 	s.eventually("make the queue", func() error {
-		// What a receive hands out stays visible.
+		// Received messages stay visible.
 		out, err := s.at(s.Next()).CreateQueue(t.Context(), &sqs.CreateQueueInput{
 			QueueName: aws.String("stale"), Attributes: map[string]string{"VisibilityTimeout": "0"},
 		})
@@ -53,7 +53,7 @@ func newStaleReads(t *testing.T) *staleReads {
 	return s
 }
 
-// count returns the number of messages in the queue by the answer of a node.
+// count returns the number of messages in the queue according to a node.
 func (s *staleReads) count(ctx context.Context, n *harness.Node) (int, error) {
 	name := types.QueueAttributeNameApproximateNumberOfMessages
 	out, err := s.at(n).GetQueueAttributes(ctx,
@@ -85,7 +85,7 @@ func (s *staleReads) ask(ctx context.Context, n *harness.Node) {
 				found, err := once()
 				if err != nil {
 					s.refused.Add(1)
-					pause(time.Millisecond) // a refusal may come at once
+					pause(time.Millisecond) // a refusal may come immediately
 					continue
 				}
 				s.answered.Add(1)
@@ -107,7 +107,7 @@ func (s *staleReads) ask(ctx context.Context, n *harness.Node) {
 	}
 }
 
-// acknowledge sends until one of these nodes says that the queue has the message.
+// acknowledge sends until one of these nodes reports that the queue has the message.
 func (s *staleReads) acknowledge(nodes []*harness.Node) {
 	i := 0
 	s.eventually("a send through the others", func() error {
@@ -119,7 +119,7 @@ func (s *staleReads) acknowledge(nodes []*harness.Node) {
 	s.acked.Store(true)
 }
 
-// empty prepares the next try.
+// empty prepares the queue for the next try.
 func (s *staleReads) empty() {
 	s.acked.Store(false)
 	s.eventually("an empty queue that all know", func() error {
@@ -142,8 +142,8 @@ func (s *staleReads) empty() {
 	})
 }
 
-// report says what the calls met; with none answered or none refused nothing was
-// tried.
+// report logs the results of the calls. If none was answered or none was refused, the test proves
+// nothing.
 func (s *staleReads) report() {
 	s.t.Logf("%d tries: %d calls answered, %d refused", *tries, s.answered.Load(), s.refused.Load())
 	if s.answered.Load() == 0 || s.refused.Load() == 0 {
@@ -151,9 +151,9 @@ func (s *staleReads) report() {
 	}
 }
 
-// TestStaleReadsOfAPausedLeader stops the process of the leader under write load
-// until another one leads, and asks it in the moment in which it goes on: answers to
-// its messages of before wait in its sockets then, and prove nothing.
+// TestStaleReadsOfAPausedLeader pauses the process of the leader under write load until another one
+// leads, and calls it the moment it continues. At that time the answers to its earlier messages are
+// still in its sockets, and must not count as proof of leadership.
 func TestStaleReadsOfAPausedLeader(t *testing.T) {
 	s := newStaleReads(t)
 	load, stop := context.WithCancel(t.Context())
@@ -161,7 +161,7 @@ func TestStaleReadsOfAPausedLeader(t *testing.T) {
 	for range staleAskers {
 		writers.Go(func() {
 			for load.Err() == nil {
-				_ = s.send(s.Next()) // the load is all that counts
+				_ = s.send(s.Next()) // only the load matters
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestStaleReadsOfAPausedLeader(t *testing.T) {
 		s.askUntilAnswered(asking, stale)
 		must(t, stale.Pause())
 		s.acknowledge(s.Followers(stale))
-		s.ask(asking, stale) // those that began before prove nothing
+		s.ask(asking, stale) // calls that began before prove nothing
 		pause(20 * time.Millisecond)
 		must(t, stale.Resume())
 		pause(200 * time.Millisecond)
@@ -184,8 +184,8 @@ func TestStaleReadsOfAPausedLeader(t *testing.T) {
 	s.report()
 }
 
-// TestStaleReadsBesideALearner cuts the leader off from the other voters, together
-// with a learner, which has no vote.
+// TestStaleReadsBesideALearner isolates the leader together with a learner, which has no vote, from
+// the other voters.
 func TestStaleReadsBesideALearner(t *testing.T) {
 	s := newStaleReads(t)
 	learner, err := s.Spare("s1")
@@ -205,7 +205,7 @@ func TestStaleReadsBesideALearner(t *testing.T) {
 		s.askUntilAnswered(asking, stale)
 		s.policy(network.Halves([]string{stale.Name, learner.Name}, names))
 		s.acknowledge(others)
-		s.ask(asking, stale) // those that began before prove nothing
+		s.ask(asking, stale) // calls that began before prove nothing
 		pause(200 * time.Millisecond)
 		done()
 		s.askers.Wait()

@@ -25,20 +25,20 @@ func TestMain(m *testing.M) {
 
 const (
 	stopLimit = 10 * time.Second
-	// recovery bounds the time until a cluster serves after the last start with other
-	// addresses.
+	// recovery bounds the time until a cluster with new addresses serves after its last node
+	// started.
 	recovery = 15 * time.Second
 	restarts = 3
 )
 
-// lab is a cluster whose nodes can all be moved, in namespaces or on loopback.
+// lab is a cluster whose nodes can get new addresses, in namespaces or on loopback.
 type lab struct {
 	*harness.Cluster
 	moveAll func() error
 	resolve func(known ...*harness.Node) error
 }
 
-// newLab prepares three pods that were not started yet.
+// newLab prepares three pods without starting them.
 func newLab(t *testing.T) lab {
 	t.Helper()
 	return newLabOf(t, 3)
@@ -128,7 +128,7 @@ func receiveAll(t *testing.T, client *sqs.Client, url string, count int) {
 	}
 }
 
-// TestAllPodsMove restarts all pods with other addresses, several times.
+// TestAllPodsMove restarts all pods with new addresses, several times.
 func TestAllPodsMove(t *testing.T) {
 	l := newLab(t)
 	must(t, l.resolve(l.Nodes...))
@@ -163,8 +163,8 @@ func TestAllPodsMove(t *testing.T) {
 	}
 }
 
-// TestNamesAppearLate starts pods whose resolver knows nobody else yet, as when
-// an orchestrator starts all at once.
+// TestNamesAppearLate starts pods whose resolver does not know the others yet, as when an
+// orchestrator starts all at once.
 func TestNamesAppearLate(t *testing.T) {
 	l := newLab(t)
 	for i, n := range l.Nodes {
@@ -178,7 +178,7 @@ func TestNamesAppearLate(t *testing.T) {
 	}
 }
 
-// TestPodLosesItsDisk moves and wipes one pod: it comes back as a learner.
+// TestPodLosesItsDisk gives one pod a new address and wipes it: it returns as a learner.
 func TestPodLosesItsDisk(t *testing.T) {
 	l := newLab(t)
 	must(t, l.resolve(l.Nodes...))

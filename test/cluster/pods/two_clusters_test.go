@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// minding is the time for which two clusters that know each other's addresses are watched.
+// minding is how long two clusters that know each other's addresses are watched.
 const minding = 5 * time.Second
 
 // tenant is one of two clusters on one network.
@@ -27,7 +27,7 @@ type tenant struct {
 	queue   string
 }
 
-// start starts nodes of the tenant with these addresses to join.
+// start starts nodes of the tenant that join through these addresses.
 func (c *tenant) start(t *testing.T, join string, nodes ...*harness.Node) {
 	t.Helper()
 	args := []string{"--bootstrap-expect", "3", "--join", join}
@@ -46,7 +46,7 @@ func (c *tenant) stop(t *testing.T, nodes ...*harness.Node) {
 	}
 }
 
-// found lets the three nodes found their cluster, and gives it a queue.
+// found starts the three nodes of the cluster, and creates a queue.
 func (c *tenant) found(t *testing.T) {
 	t.Helper()
 	c.start(t, c.Gossip(), c.Nodes...)
@@ -101,7 +101,7 @@ func (c *tenant) apart(t *testing.T, number int) {
 
 const spareName = "n7"
 
-// twoClusters founds two clusters on one network.
+// twoClusters starts two clusters on one network.
 func twoClusters(t *testing.T, keys bool) (a, b *tenant) {
 	t.Helper()
 	l := newLabOf(t, 6)
@@ -121,9 +121,9 @@ func twoClusters(t *testing.T, keys bool) (a, b *tenant) {
 	return a, b
 }
 
-// TestTwoClustersOnOneNetwork tells every node of two clusters of all nodes of both,
-// by mistake, and one node of the other cluster only. Without gossip keys the
-// cluster's id keeps them apart, with different ones the keys do.
+// TestTwoClustersOnOneNetwork restarts two clusters, each with the addresses of all nodes of both,
+// and of one node of the other cluster only. Without gossip keys the cluster ids keep them apart,
+// with different gossip keys the keys do.
 func TestTwoClustersOnOneNetwork(t *testing.T) {
 	for name, keys := range map[string]bool{"without keys": false, "with different keys": true} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestTwoClustersOnOneNetwork(t *testing.T) {
 			for _, c := range []*tenant{a, b} {
 				c.stop(t, c.Nodes...)
 			}
-			for _, c := range []*tenant{b, a} { // in another order than they were founded
+			for _, c := range []*tenant{b, a} { // not the order in which they were started first
 				c.start(t, everybody, c.Nodes...)
 			}
 			for _, c := range []*tenant{a, b} {
@@ -154,7 +154,7 @@ func TestTwoClustersOnOneNetwork(t *testing.T) {
 	}
 }
 
-// TestEmptyNodeBetweenTwoClusters starts an empty node with addresses of two clusters: it joins
+// TestEmptyNodeBetweenTwoClusters starts an empty node with addresses of two clusters. It joins
 // neither.
 func TestEmptyNodeBetweenTwoClusters(t *testing.T) {
 	a, b := twoClusters(t, false)

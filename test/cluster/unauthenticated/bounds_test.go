@@ -24,7 +24,7 @@ func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 	defer a.HangUp()
 	defer b.HangUp()
 	var trying sync.WaitGroup
-	trying.Go(func() { // more than the limit of an address, at each step of a request
+	trying.Go(func() { // more than one address may have, stopped at each step of a request
 		a.Hold(plain.Client, perAddress/2, halfHeader)
 		a.Hold(plain.Client, perAddress/2, halfBody)
 		a.Hold(plain.Client, perAddress/4, "")
@@ -33,14 +33,14 @@ func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 	trying.Go(func() { a.shakeHands(t.Context(), secure.Client, perAddress/4) })
 	trying.Wait()
 	await(t, "one address to be refused", func() bool {
-		a.Hold(plain.Client, perAddress/4, whole) // replaces silent connections, then exceeds the limit
+		a.Hold(plain.Client, perAddress/4, whole) // displaces silent connections, and then exceeds the limit
 		return refused(t, plain, "client", "address") > 0
 	})
 	await(t, "a handshake to fail", func() bool { return refused(t, secure, "client", "handshake") > 0 })
-	b.Hold(plain.Client, perAddress, "") // together with a, more than the limit of the port
+	b.Hold(plain.Client, perAddress, "") // with those of a, more than the port permits
 	await(t, "silent connections to give way", func() bool { return refused(t, plain, "client", "room") > 0 })
 	held, busy := measured(t, plain, "process_open_fds"), measured(t, plain, "go_goroutines")
-	// One connection may be on its way, and the clients and the other nodes open some.
+	// One connection may be just being accepted, and clients and other nodes open some.
 	if most := files + connectionsMax + perAddress + 50; held > most {
 		t.Errorf("%v files are open, at most %v are expected; before there were %v", held, most, files)
 	}
@@ -78,7 +78,7 @@ func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 		}
 	}
 	await(t, "the places to be free again", func() bool { return measured(t, plain, "seriatim_client_connections") <= 2*clientsCount })
-	// Idle goroutines wait for the next request without a limit.
+	// Idle goroutines wait for the next request without a time limit.
 	const spare = 256
 	await(t, "what served them to end", func() bool { return measured(t, plain, "go_goroutines") <= routines+spare+20 })
 }

@@ -23,7 +23,7 @@ import (
 // only the time that servers spend on attackers.
 const elsewhere = "SERIATIM_TEST_ATTACKER"
 
-// ports are those of a node.
+// ports contains the ports of a node.
 type ports struct{ Client, Admin string }
 
 // try opens a connection and sends something.
@@ -74,7 +74,7 @@ func tryElsewhere(list string) int {
 		cancel()
 	}()
 	all := tries(ctx, nodes)
-	var callers [20]caller // each hangs up before its turn comes again
+	var callers [20]caller // each has closed its connections before it is used again
 	for i := range callers {
 		callers[i] = caller{attacker.New(9)}
 	}
@@ -102,7 +102,7 @@ func tryElsewhere(list string) int {
 	return 0
 }
 
-// otherProcess are those of the other process.
+// otherProcess is the attacking process, as seen from the test.
 type otherProcess struct {
 	t       *testing.T
 	cmd     *exec.Cmd

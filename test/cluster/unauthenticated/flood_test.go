@@ -71,7 +71,7 @@ func startWithKeys(t *testing.T) *harness.Cluster {
 	return harness.New(t, harness.Options{Binary: binary, Args: []string{"--auth=true", "--first-key-file", key}})
 }
 
-// term is a leader with its term, as a node reports them.
+// term is a leader and its term, as a node reports them.
 type term struct {
 	Leader string
 	Term   uint64
@@ -91,8 +91,8 @@ const (
 	p99Times = 3
 )
 
-// keepsLeader reports whether leader and term were the same after a flood, in at least one of
-// three tries: other work on the machine may depose a leader, too.
+// keepsLeader reports whether leader and term were the same before and after a flood, in at least
+// one of three tries, because other work on the machine may also depose a leader.
 func keepsLeader(t *testing.T, leader *harness.Node, signed *clients, flood attacker.Flood, calls int) bool {
 	t.Helper()
 	for range 3 {
@@ -107,7 +107,7 @@ func keepsLeader(t *testing.T, leader *harness.Node, signed *clients, flood atta
 	return false
 }
 
-// callsOf returns the number of calls that the clients make in a duration.
+// callsOf returns the number of calls that the clients make in a certain time.
 func callsOf(last time.Duration) int { return clientsCount * int(last/sendEvery) }
 
 // measureFlood compares the clients during a flood with the same clients before it.
@@ -132,8 +132,9 @@ func measureFlood(t *testing.T, leader *harness.Node, signed *clients, flood att
 	}
 }
 
-// TestFloods checks that a flood of unsigned requests, at the leader or at all nodes, deposes no
-// leader. `make unauthenticated` also measures p99 and longest call of clients with a key.
+// TestFloods checks that a flood of unsigned requests, to the leader or to all nodes, does not
+// depose the leader. `make unauthenticated` also measures the p99 and the longest call of clients
+// with a key.
 func TestFloods(t *testing.T) {
 	c := startWithKeys(t)
 	leader, err := c.WaitLeader(t.Context(), idleTimeout)

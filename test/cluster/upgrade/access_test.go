@@ -30,11 +30,11 @@ type recordedKey struct {
 const (
 	own         = "000000000000"
 	tenant      = "222222222222"
-	tenantQueue = tenant + "/orders.fifo" // has the name of one of the cluster's own
+	tenantQueue = tenant + "/orders.fifo" // the same name as one of the cluster's own
 	readOnly    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:ReceiveMessage","Resource":"*"}]}`
 )
 
-// fillAccess makes accounts, keys and policies, before the snapshot.
+// fillAccess creates accounts, keys and policies, before the snapshot.
 func fillAccess(t *testing.T, node *cluster.Node) {
 	t.Helper()
 	for _, cmd := range []queue.Command{
@@ -53,7 +53,7 @@ func fillAccess(t *testing.T, node *cluster.Node) {
 		&queue.SendMessages{Queue: tenantQueue, Entries: []queue.SendEntry{ordered("a", "1", "the tenant's")}})
 }
 
-// changeAccess changes them in the tail of the log.
+// changeAccess changes them after the snapshot.
 func changeAccess(t *testing.T, node *cluster.Node) {
 	t.Helper()
 	for _, cmd := range []queue.Command{
@@ -91,7 +91,8 @@ func lookAtAccess(t *testing.T, node *cluster.Node, v queue.View) *recordedAcces
 	return r
 }
 
-// recordedHere is the result of fillAccess and changeAccess. A record without it proves nothing.
+// recordedHere is the record that fillAccess and changeAccess produce. A directory without it
+// proves nothing.
 var recordedHere = &recordedAccess{
 	Accounts: map[string]account.Quota{"": {Topics: 9}, tenant: {Queues: 2, Messages: 2, RequestsPerSecond: 7}},
 	Keys: map[string]recordedKey{
@@ -103,7 +104,8 @@ var recordedHere = &recordedAccess{
 	Usage:    account.Amount{Queues: 1, Messages: 1, Bytes: int64(len("the tenant's") + len("color") + len("String") + len("red"))},
 }
 
-// accessGoesOn checks accounts, keys and policies, and the duplicates and the quota of the tenant.
+// accessGoesOn checks that accounts, keys and policies work, and also the deduplication and the
+// quota of the tenant.
 func accessGoesOn(t *testing.T, node *cluster.Node, want *recordedAccess) {
 	t.Helper()
 	if diff := cmp.Diff(recordedHere, want); diff != "" {

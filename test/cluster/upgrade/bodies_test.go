@@ -14,8 +14,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// A directory with bodies in segments starts with bodies in memory, and the other way round,
-// each time from a snapshot of the other kind.
+// TestBodiesMoveIntoSegmentsAndBack starts a directory with bodies in segments with bodies in
+// memory, and the reverse, each time from a snapshot of the other kind.
 func TestBodiesMoveIntoSegmentsAndBack(t *testing.T) {
 	for version := uint32(1); version <= format.CurrentVersion; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestBodiesMoveIntoSegmentsAndBack(t *testing.T) {
 // stepBody is the body of the message that is sent in a step.
 func stepBody(step int) string { return fmt.Sprint("step ", step, strings.Repeat(" ", 1024)) }
 
-// missingBodies are those that the queue "plain" should have and has not.
+// missingBodies returns the bodies that the queue "plain" lacks.
 func missingBodies(t *testing.T, node *cluster.Node) []string {
 	t.Helper()
 	missing := map[string]bool{"now": true, strings.Repeat("x", 1024): true, stepBody(0): true, stepBody(1): true, stepBody(2): true}

@@ -24,11 +24,10 @@ var update = flag.Bool("update", false, "make the data directory of the present 
 // waitMax bounds every wait on a slow, shared machine.
 const waitMax = time.Minute
 
-// stillClock stands still, so that no deadline of the recorded state passes
-// while it is opened.
+// stillClock does not move, so that no deadline of the recorded state passes while it is open.
 type stillClock struct{}
 
-// never is more log than any of these nodes writes.
+// never is more log than any of these nodes writes, so that it takes no snapshot.
 const never = 1 << 30
 
 const recordedAt = 1_790_000_000_000 // milliseconds since 1970
@@ -57,7 +56,7 @@ func open(t *testing.T, dir string, snapshotAfter int64) *cluster.Node {
 	return openWith(t, dir, snapshotAfter, cluster.BodiesInSegments)
 }
 
-// openWith is open with bodies in memory or in segments.
+// openWith is open with a certain body store.
 func openWith(t *testing.T, dir string, snapshotAfter int64, bodies string) *cluster.Node {
 	t.Helper()
 	node, err := cluster.Open(t.Context(), cluster.Config{
@@ -113,7 +112,7 @@ func ordered(group, id, body string) queue.SendEntry {
 	}
 }
 
-// look describes what a node holds.
+// look describes the state of a node.
 func look(t *testing.T, node *cluster.Node) (r recorded) {
 	t.Helper()
 	status := node.Status()
@@ -134,7 +133,7 @@ func look(t *testing.T, node *cluster.Node) (r recorded) {
 	return r
 }
 
-// fill makes a state with every kind of record, a snapshot and a tail.
+// fill makes a state with every kind of record, a snapshot, and log entries after it.
 func fill(t *testing.T, node *cluster.Node) (r recorded) {
 	t.Helper()
 	fifo := queue.Attribute{Name: "FifoQueue", Value: "true"}
@@ -160,7 +159,7 @@ func fill(t *testing.T, node *cluster.Node) (r recorded) {
 		submit[queue.MessagesSent](t, node,
 			&queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: strings.Repeat("x", 1024)}}})
 	}
-	// The tail of the log, behind the snapshot.
+	// The log after the snapshot.
 	changeAccess(t, node)
 	got := submit[queue.MessagesReceived](t, node, &queue.ReceiveMessages{
 		Queue: "orders.fifo", VisibilityTimeout: queue.Some(43_200), AttemptID: "attempt", AttemptIDGiven: true,
@@ -173,7 +172,7 @@ func fill(t *testing.T, node *cluster.Node) (r recorded) {
 
 func versionDir(version uint32) string { return filepath.Join("testdata", fmt.Sprint("v", version)) }
 
-// record makes the directory of the present format version.
+// record makes the directory of the current format version.
 func record(t *testing.T) {
 	t.Helper()
 	dir := versionDir(format.CurrentVersion)
@@ -200,7 +199,8 @@ func record(t *testing.T) {
 	}
 }
 
-// Every data directory of a released version opens with its state, and goes on.
+// TestGoldenDataDirectories opens the data directory of every released version, and checks its
+// state and that it continues to work.
 func TestGoldenDataDirectories(t *testing.T) {
 	if *update {
 		record(t)

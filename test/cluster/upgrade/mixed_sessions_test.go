@@ -29,8 +29,8 @@ func newNative(s *site) *client.Client {
 	return c
 }
 
-// workInSession schedules a message and works on the next session that has one: it defers a
-// message and receives it again, dead-letters another, completes the rest and keeps a state.
+// workInSession schedules a message and accepts the next session with a message: it defers a
+// message and receives it again, dead-letters another one, completes the rest, and sets a state.
 func (l *load) workInSession(ctx context.Context, id string, i int) error {
 	const queue = "work.fifo"
 	group := fmt.Sprint("session-", i%5)

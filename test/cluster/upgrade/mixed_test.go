@@ -31,11 +31,13 @@ const exitDiverged = 83
 // edit replaces a text in a file of the product.
 type edit struct{ file, old, new string }
 
-// plantedName is the name of an attribute that sets the delay. It is listed, and so part of
-// the state hash, only where it was set: see TestLaterAttributes. It comes last in the table.
+// plantedName is the name of an additional attribute that sets the delay. It is listed, and so part
+// of the state hash, only where it is set: see TestLaterAttributes. It is the last one in the
+// table.
 const plantedName = "XPlantedDelay"
 
-// nextVersion makes this program one of the next format version, with the planted attribute.
+// nextVersion edits this program into one of the next format version, with the additional
+// attribute.
 func nextVersion() []edit {
 	row := fmt.Sprintf("\trow(%q, %d, anyQueue, \"Delays.\", number(%q, 0, limits.DelaySecondsMax,\n"+
 		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })).as(1 << 31),\n", plantedName, format.CurrentVersion+1, plantedName)
@@ -86,8 +88,8 @@ func build(t *testing.T, name string, edits ...edit) string {
 	return path
 }
 
-// load uses many rules at once until its context ends. Requests may fail while nodes
-// restart; that they mostly succeed is checked.
+// load uses many rules at once until its context ends. Calls may fail while nodes restart, but most
+// must succeed.
 type load struct {
 	s          *site
 	sqs        *sqs.Client
@@ -137,7 +139,7 @@ func newLoad(s *site) *load {
 	return l
 }
 
-// run works in some goroutines until ctx ends.
+// run repeats work in some goroutines until ctx ends.
 func (l *load) run(ctx context.Context, running *sync.WaitGroup) {
 	for worker := range 4 {
 		running.Go(func() {
@@ -152,7 +154,7 @@ func (l *load) run(ctx context.Context, running *sync.WaitGroup) {
 }
 
 func (l *load) step(ctx context.Context, worker, i int) error {
-	id := fmt.Sprint(worker, "-", i/2) // each twice: a duplicate
+	id := fmt.Sprint(worker, "-", i/2) // each id twice, so that there are duplicates
 	fifo, plain := aws.String(l.urls["busy.fifo"]), aws.String(l.urls["plain"])
 	switch i % 8 {
 	case 0, 1:
@@ -171,7 +173,7 @@ func (l *load) step(ctx context.Context, worker, i int) error {
 	case 4:
 		_, err := l.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: plain, Tags: map[string]string{"step": id}})
 		return err
-	case 5: // leaves half, which come back and are dead-lettered
+	case 5: // leaves half, which become visible again and are dead-lettered
 		return l.consume(ctx, fifo, i%3 == 0)
 	case 6:
 		return l.workInSession(ctx, id, i)
@@ -192,7 +194,7 @@ func (l *load) consume(ctx context.Context, url *string, remove bool) error {
 	return nil
 }
 
-// plant asks every node for the new attribute.
+// plant sets the new attribute through every node.
 func (s *site) plant(queue string, judge func(n *harness.Node, err error)) {
 	s.t.Helper()
 	attributes := map[string]string{plantedName: "7"}
@@ -206,8 +208,8 @@ func (s *site) plant(queue string, judge func(n *harness.Node, err error)) {
 	}
 }
 
-// refused expects that no node takes the attribute: an older one does not know it, a newer
-// one says how to end the upgrade.
+// refused checks that all nodes refuse the attribute: an older one does not know it, and a newer
+// one says how to finalize the upgrade.
 func (s *site) refused(queue string, newer map[*harness.Node]bool) {
 	s.t.Helper()
 	s.plant(queue, func(n *harness.Node, err error) {
@@ -221,9 +223,9 @@ func (s *site) refused(queue string, newer map[*harness.Node]bool) {
 	})
 }
 
-// TestMixedVersions upgrades a cluster of this program to the same with one attribute more,
-// of the next format version, under load. The replicas stay equal, whichever program leads,
-// and the attribute is refused until the upgrade is finalized.
+// TestMixedVersions upgrades a cluster under load to a program of the next format version, with one
+// more attribute. The replicas stay equal, whichever program leads, and the attribute is refused
+// until the upgrade is finalized.
 func TestMixedVersions(t *testing.T) {
 	if !*mixed {
 		t.Skip("two programs take minutes to build: make upgrade-mixed")
@@ -287,7 +289,7 @@ func TestMixedVersions(t *testing.T) {
 	t.Logf("%d of %d steps of the load succeeded", l.did.Load(), l.tried.Load())
 }
 
-// goesOn waits until the load has done some more.
+// goesOn waits until the load has made some more calls.
 func (l *load) goesOn() {
 	l.s.t.Helper()
 	want := l.did.Load() + 200

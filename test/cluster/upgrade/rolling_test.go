@@ -23,7 +23,7 @@ const (
 	exitUnknownFormat = 85 // of a node
 )
 
-// site is a cluster that is upgraded, and the two programs.
+// site is a cluster that is upgraded, with the two programs.
 type site struct {
 	*harness.Cluster
 	t         *testing.T
@@ -55,8 +55,8 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// works sends through every running node, and repeats the very first message,
-// which must stay a duplicate all the time.
+// works sends through every running node, and repeats the very first message, which must always be
+// a duplicate.
 func (s *site) works() {
 	s.t.Helper()
 	send := func(n *harness.Node, id string) *sqs.SendMessageOutput {
@@ -100,7 +100,7 @@ func (s *site) start(n *harness.Node) {
 	}
 }
 
-// tool runs a command of the next program's tool against a node.
+// tool runs the tool of the next program against a node.
 func (s *site) tool(n *harness.Node, args ...string) (string, int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitMax)
@@ -121,7 +121,7 @@ type upgradeStatus struct {
 	Missing                 string
 }
 
-// waitStatus waits until a node's upgrade status is as wanted.
+// waitStatus waits until a node reports the wanted upgrade status.
 func (s *site) waitStatus(n *harness.Node, what string, holds func(upgradeStatus) bool) {
 	s.t.Helper()
 	waitFor(s.t, what, func() bool {
@@ -134,7 +134,7 @@ func (s *site) waitStatus(n *harness.Node, what string, holds func(upgradeStatus
 	})
 }
 
-// held expects that the old format stays in force, because of this.
+// held expects that the old format stays in force, for this reason.
 func (s *site) held(missing string) {
 	s.t.Helper()
 	for _, n := range s.Running() {
@@ -174,17 +174,16 @@ func (s *site) receiveAll() {
 	}
 }
 
-// TestRollingUpgrade replaces the program of three processes one after the other.
-// In between, with two versions and with one node away, the old format stays in
-// force and a node can go back; when all have the new program finalize puts its
-// format in force; afterwards the old program refuses the data of a node, and
-// gets nowhere with an empty disk either.
+// TestRollingUpgrade replaces the program of three processes one after the other. Meanwhile, with
+// two versions or with one node away, the old format stays in force, and a node can return to the
+// old program. When all nodes have the new program, finalize brings its format into force.
+// Afterwards the old program refuses a node's data, and cannot join with an empty disk either.
 func TestRollingUpgrade(t *testing.T) {
 	s := newSite(t)
 	s.works()
 	s.replace(s.Nodes[0], s.next)
 	s.held("an older program runs on n2, n3")
-	s.replace(s.Nodes[0], s.old) // the way back
+	s.replace(s.Nodes[0], s.old) // return to the old program
 	s.works()
 	s.replace(s.Nodes[0], s.next)
 	s.replace(s.Nodes[1], s.next)
@@ -223,7 +222,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 }
 
-// tooOld starts the old program on a node's data, and with none.
+// tooOld starts the old program with a node's data, and with an empty disk.
 func (s *site) tooOld(n *harness.Node) {
 	s.t.Helper()
 	if err := n.Stop(stopLimit); err != nil {

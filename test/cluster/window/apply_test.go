@@ -10,22 +10,23 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// What one command may forget: of the queue it names, and in all when the clock advances.
+// How many ids one command forgets: of the queue it names, and of all queues when it advances the
+// clock.
 const (
 	forgottenByCommand = 64
 	forgottenByClock   = 1000
 )
 
-// machine is the state machine alone, with a clock moved by hand.
+// machine is a state machine with a clock that the test sets.
 type machine struct {
 	*queue.Broker
 	t       *testing.T
 	at      queue.Timestamp
-	longest time.Duration // of commands since it was set to zero, in processor time
+	longest time.Duration // longest command since the last reset, in processor time
 }
 
 func newMachine(t *testing.T) *machine {
-	runtime.LockOSThread() // for threadTime; the test's goroutine ends with it
+	runtime.LockOSThread() // for threadTime; the thread ends with the test's goroutine
 	m := &machine{Broker: queue.New(), t: t, at: 1_000_000}
 	m.apply(&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: "000102030405060708090a0b0c0d0e0f"})
 	m.create(ids, strconv.Itoa(6*day))
@@ -41,7 +42,7 @@ func (m *machine) create(name, window string) {
 	}})
 }
 
-// apply executes a command in the form that it has in the log.
+// apply executes a command that was encoded and decoded as in the log.
 func (m *machine) apply(c queue.Command) queue.Result {
 	m.t.Helper()
 	prepared, refusal := queue.Prepare(c)
@@ -85,7 +86,7 @@ func (m *machine) kept() int64 {
 	return stats.Kept
 }
 
-// forget lets the clock advance, with a send beside it, until nothing is due.
+// forget advances the clock, with a send each time, until nothing is due.
 func (m *machine) forget(next *int) (entries int) {
 	m.t.Helper()
 	for due := m.NextDeadline(); due != 0 && due <= m.at; due = m.NextDeadline() {
@@ -105,15 +106,15 @@ func (m *machine) forget(next *int) (entries int) {
 	return entries
 }
 
-// measure reports the longest command of a part.
+// measure reports the longest command of a part of the test.
 func (m *machine) measure(what string, do func()) {
 	m.longest = 0
 	do()
 	m.t.Logf("%s: longest command %v of processor time", what, m.longest)
 }
 
-// TestWorkOfOneEntry: however many ids there are, no command takes long, be it that they
-// come, that the window changes, or that they are forgotten.
+// TestWorkOfOneEntry checks that no command takes long, whatever the number of ids: when ids are
+// added, when the window changes, and when ids are forgotten.
 func TestWorkOfOneEntry(t *testing.T) {
 	m := newMachine(t)
 	half, next := *idsFlag/2/batchSize*batchSize, *idsFlag
@@ -139,7 +140,7 @@ func TestWorkOfOneEntry(t *testing.T) {
 	m.measure("forgetting the older half", func() {
 		t.Logf("forgotten in %d entries", m.forget(&next))
 	})
-	// The younger half is known after all that, and the older one is not.
+	// In the end the younger half is still known, and the older half is not.
 	first := m.send(half, 1)[0]
 	if again := m.send(half, 1)[0]; again.MessageID != first.MessageID || !first.Duplicate {
 		t.Errorf("an id of the younger half got %+v, then %+v", first, again)

@@ -21,8 +21,8 @@ const (
 	batchSize = 10
 )
 
-// caller makes calls of the nodes of a cluster in turn. It speaks JSON by hand: with
-// ten million messages most of the time would else be the SDK's. Safe for concurrent use.
+// caller makes calls to the nodes of a cluster in turn. It makes the JSON itself, because with ten
+// million messages the SDK would take most of the time. Safe for concurrent use.
 type caller struct {
 	cluster *harness.Cluster
 	client  http.Client
@@ -32,8 +32,7 @@ func newCaller(c *harness.Cluster) *caller {
 	return &caller{cluster: c, client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers}, Timeout: callLimit}}
 }
 
-// call repeats a call at the next node until it is answered with success: what is called
-// here may be done twice.
+// call repeats a call at the next node until it succeeds. All calls made with it can be repeated.
 func (c *caller) call(ctx context.Context, action string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, waitMax)
 	defer cancel()
@@ -98,7 +97,7 @@ func (c *caller) resize(ctx context.Context, queue string, seconds int64) error 
 	return c.call(ctx, "SetQueueAttributes", map[string]any{"QueueUrl": urlOf(queue), "Attributes": attributes}, nil)
 }
 
-// accepted is the answer of a send.
+// accepted is the answer to a send.
 type accepted struct {
 	MessageID      string `json:"MessageId"`
 	SequenceNumber string
@@ -142,14 +141,14 @@ func (c *caller) send(ctx context.Context, queue string, ids ...int) ([]accepted
 	return answers, nil
 }
 
-// fill sends the ids from first up to end, and returns what every step-th was answered
-// with. It purges the queue every now and then, so that only the ids are kept.
+// fill sends the ids from first up to end, and returns the answers for every step-th id. It purges
+// the queue now and then, so that only the ids are kept.
 func (c *caller) fill(ctx context.Context, queue string, first, end, step int) (map[int]accepted, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next, sent atomic.Int64
 	next.Store(int64(first))
-	samples := make(chan map[int]accepted, workers) // one of each worker
+	samples := make(chan map[int]accepted, workers) // one from each worker
 	for range workers {
 		go func() {
 			own := map[int]accepted{}

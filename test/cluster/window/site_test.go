@@ -14,10 +14,10 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// probes is a queue beside the one with the ids: what delays its messages delays all.
+// probes is another queue. If its messages are delayed, all are.
 const probes = "probes.fifo"
 
-// site is a cluster with its callers. Failures end the test.
+// site is a cluster with its callers. A failure ends the test.
 type site struct {
 	*caller
 	*harness.Cluster
@@ -31,7 +31,6 @@ func newSite(t *testing.T) *site {
 	return &site{caller: newCaller(c), Cluster: c, t: t, probe: new(int)}
 }
 
-// in is the same site for a part of the test.
 func (s site) in(t *testing.T) *site {
 	s.t = t
 	return &s
@@ -61,7 +60,7 @@ func (s *site) ready() {
 	s.must(s.WaitReady(s.t.Context(), waitMax))
 }
 
-// logTime is the time of the newest log entry, made just now.
+// logTime returns the time of a new log entry.
 func (s *site) logTime() int64 {
 	s.t.Helper()
 	s.nextAccepted(time.Now())
@@ -70,7 +69,7 @@ func (s *site) logTime() int64 {
 	return status.LogTimeMs
 }
 
-// nextAccepted sends a message until it is accepted.
+// nextAccepted repeats a send until it is accepted.
 func (s *site) nextAccepted(began time.Time) time.Duration {
 	s.t.Helper()
 	*s.probe++
@@ -89,7 +88,7 @@ func (s *site) fillHalf(first, end, step int) map[int]accepted {
 	return answers
 }
 
-// known sends the samples again: each must be answered as it was the first time.
+// known sends the samples again, each of which must get its first answer.
 func (s *site) known(when string, samples ...map[int]accepted) {
 	s.t.Helper()
 	checked, wrong := 0, 0
@@ -107,7 +106,7 @@ func (s *site) known(when string, samples ...map[int]accepted) {
 	s.t.Logf("%s: %d ids are known", when, checked-wrong)
 }
 
-// unknown sends the samples again: each must be taken for a new message.
+// unknown sends the samples again, each of which must be accepted as a new message.
 func (s *site) unknown(when string, samples map[int]accepted) {
 	s.t.Helper()
 	s.again(samples, func(id int, first, now accepted) {
@@ -128,7 +127,7 @@ func (s *site) again(samples map[int]accepted, compare func(id int, first, now a
 	}
 }
 
-// remembered compares the number of ids that each node keeps in memory.
+// remembered compares the numbers of ids that the nodes keep in memory.
 func (s *site) remembered(want int) {
 	s.t.Helper()
 	_, err := s.WaitConverged(s.t.Context(), waitMax)
@@ -140,8 +139,8 @@ func (s *site) remembered(want int) {
 	}
 }
 
-// forgotten waits until no node keeps more ids than these; it gives up when they stop
-// becoming fewer.
+// forgotten waits until no node keeps more than this number of ids. It gives up when they do not
+// become fewer.
 func (s *site) forgotten(most int) {
 	s.t.Helper()
 	for _, n := range s.Nodes {
@@ -190,7 +189,7 @@ func (s *site) heap() (sum float64) {
 	return sum
 }
 
-// weigh reports the memory of the nodes and of an id.
+// weigh reports the memory of the nodes, and of one id.
 func (s *site) weigh(empty float64, count int) {
 	s.t.Helper()
 	heap := s.heap()
@@ -198,8 +197,8 @@ func (s *site) weigh(empty float64, count int) {
 		heap/1e6, (heap-empty)/float64(*idsFlag), s.memory("VmRSS"), s.memory("VmHWM"))
 }
 
-// memory is a line of /proc/pid/status of each node, in megabytes; empty where there is
-// no such file.
+// memory returns a line of /proc/pid/status of each node, in megabytes, or an empty text without
+// such a file.
 func (s *site) memory(name string) string {
 	var all []string
 	for _, n := range s.Nodes {
@@ -219,8 +218,8 @@ func (s *site) memory(name string) string {
 	return strings.Join(all, ", ")
 }
 
-// watched does something while messages are sent one after the other to another queue,
-// and reports how long they took, before and meanwhile, and the longest apply.
+// watched calls a function while messages are sent one after the other to another queue. It reports
+// their latencies before and meanwhile, and the longest apply.
 func (s *site) watched(when string, do func()) {
 	s.t.Helper()
 	const before = 200
@@ -230,7 +229,7 @@ func (s *site) watched(when string, do func()) {
 	}
 	applied := s.longestApply()
 	ctx, stop := context.WithCancel(s.t.Context())
-	done := make(chan []time.Duration, 1) // the one answer
+	done := make(chan []time.Duration, 1) // the latencies, sent once
 	number := *s.probe
 	go func() {
 		var took []time.Duration
@@ -238,7 +237,7 @@ func (s *site) watched(when string, do func()) {
 			began := time.Now()
 			number++
 			if _, err := s.send(ctx, probes, -number); err != nil {
-				break // what ended it shows elsewhere
+				break // the error shows elsewhere
 			}
 			took = append(took, time.Since(began))
 		}

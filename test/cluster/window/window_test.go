@@ -18,12 +18,11 @@ const (
 	samples    = 1000
 	ids        = "ids.fifo"
 	day        = 86_400
-	// between is the pause between the two halves of the ids: the window is shrunk to
-	// an end within it.
+	// between is the pause between the two halves of the ids, in which a shorter window will end.
 	between = 6 * time.Second
 )
 
-// TestWindow holds -ids ids in one queue with a window of days.
+// TestWindow keeps -ids ids in one queue with a window of days.
 func TestWindow(t *testing.T) {
 	s := newSite(t)
 	s.must(s.create(t.Context(), ids, map[string]string{
@@ -79,13 +78,13 @@ func TestWindow(t *testing.T) {
 	t.Run("window shrinks and grows", func(t *testing.T) {
 		s := s.in(t)
 		s.watched("while half of the ids are forgotten", func() {
-			// An end in the middle of the pause.
+			// The shorter window ends in the middle of the pause.
 			now := s.logTime()
 			length := (now - (olderEnd+youngerBegin)/2) / 1000
 			s.must(s.resize(t.Context(), ids, length))
 			s.must(s.resize(t.Context(), ids, 7*day))
 			if took := s.logTime() - now; took > between.Milliseconds()/3 {
-				// Then the younger ids may have come to the end, too.
+				// Then the younger ids may have expired, too.
 				t.Logf("not checked: the window was short for %d ms", took)
 				younger = nil
 			}

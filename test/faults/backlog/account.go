@@ -23,24 +23,24 @@ type Account struct {
 	mu       sync.Mutex
 	groups   []group
 	problems []string
-	more     int // problems that were not kept
+	more     int // problems beyond problemsMax
 	again    int // deliveries after a first one that was not known to be deleted
 }
 
-// group is the account of one.
+// group is the account of one group.
 type group struct {
-	tried    int    // messages that were sent, whatever came of it
+	tried    int    // messages that were sent, whatever the result
 	acked    int    // of these acknowledged
-	received int    // the number of the message that comes next
-	missing  []int  // of those before it, in ascending order
+	received int    // the number of the next message
+	missing  []int  // messages before it that were not received, in ascending order
 	deleted  []span // in ascending order, with gaps between them
-	sequence string // of the message received last
-	// balance is a sum over ids and sequence numbers, of messages when they are
-	// acknowledged and less of them when they are first received.
+	sequence string // of the last received message
+	// balance is the sum of hashes over the ids and sequence numbers of acknowledged messages,
+	// minus those of received messages.
 	balance uint64
 }
 
-// span is the numbers from one up to another without it.
+// span is a range of numbers, without its end.
 type span struct{ from, to int }
 
 // problemsMax bounds the problems that are kept: one cause makes many.
@@ -51,10 +51,10 @@ func NewAccount(groups, size int) *Account {
 	return &Account{size: size, groups: make([]group, groups)}
 }
 
-// groupName is the id of a group.
 func groupName(group int) string { return "parked-" + strconv.Itoa(group) }
 
-// body is that of a message. It says which one it is, and all of its bytes depend on that.
+// body returns the body of a message. It contains group and number, from which all its bytes
+// follow.
 func (a *Account) body(group, number int) string {
 	head := fmt.Sprintf("%s:%d ", groupName(group), number)
 	text := make([]byte, 0, a.size+len(head)+8)
@@ -78,8 +78,8 @@ func parse(body string) (group, number int, ok bool) {
 	return group, number, err == nil
 }
 
-// next are the numbers of the messages of a group that are sent next, up to most: those
-// whose outcome is not known come again.
+// next returns the numbers of a group to be sent next, at most most. Messages with unknown outcome
+// are sent again.
 func (a *Account) next(group, most int) (from, to int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,8 +88,8 @@ func (a *Account) next(group, most int) (from, to int) {
 	return g.acked, g.acked + most
 }
 
-// acknowledged notes that a message was acknowledged with an id and a sequence number. The
-// one before it in its group was.
+// acknowledged records the id and sequence number of an acknowledged message. The messages of a
+// group are acknowledged in order.
 func (a *Account) acknowledged(group, number int, id, sequence string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -155,7 +155,7 @@ func (a *Account) receivedOne(m Message) {
 	}
 }
 
-// wasDeleted notes that the delete of a message was acknowledged.
+// wasDeleted records that a message was deleted.
 func (a *Account) wasDeleted(body string) {
 	n, number, ok := parse(body)
 	a.mu.Lock()
@@ -180,7 +180,7 @@ func (g *group) isDeleted(number int) bool {
 	return slices.ContainsFunc(g.deleted, func(s span) bool { return s.from <= number && number < s.to })
 }
 
-// totals are the numbers of messages that were acknowledged and deleted.
+// totals returns the numbers of acknowledged and deleted messages.
 func (a *Account) totals() (acked, deleted int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,14 +193,14 @@ func (a *Account) totals() (acked, deleted int) {
 	return acked, deleted
 }
 
-// counted compares what a node says its queue holds with what it must hold.
+// counted compares a node's counters of the queue with the account.
 func (a *Account) counted(node string, holds int) {
 	if acked, deleted := a.totals(); holds != acked-deleted {
 		a.Complain("%s counts %d messages, %d were acknowledged and %d deleted", node, holds, acked, deleted)
 	}
 }
 
-// Complain notes something that must not be.
+// Complain records a problem.
 func (a *Account) Complain(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -215,7 +215,7 @@ func (a *Account) problem(format string, args ...any) {
 	a.problems = append(a.problems, fmt.Sprintf(format, args...))
 }
 
-// close says what never came, once the queue is empty.
+// close records the messages that were not received although the queue is empty.
 func (a *Account) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -236,7 +236,7 @@ func (a *Account) close() {
 	}
 }
 
-// Problems are sentences about what must not be, none if all is well.
+// Problems returns sentences about everything that is wrong.
 func (a *Account) Problems() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// scene is an account of two groups with three acknowledged messages each, and the
-// deliveries of all of them.
+// scene is an account of two groups with three acknowledged messages each, with the deliveries of
+// all.
 func scene() (*Account, []Message) {
 	a := NewAccount(2, 100)
 	var messages []Message
@@ -35,7 +35,7 @@ func drain(a *Account, messages []Message) {
 func TestAccount(t *testing.T) {
 	for name, c := range map[string]struct {
 		play func(a *Account, m []Message)
-		want []string // parts of all problems, in their order
+		want []string // parts of all problems, in order
 	}{
 		"sound":                             {drain, nil},
 		"received again, but never deleted": {func(a *Account, m []Message) { a.received(m[:2]); drain(a, m) }, nil},
@@ -93,7 +93,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestUncertainMessagesMayCome sends messages whose outcome is not known.
+// TestUncertainMessagesMayCome sends messages with unknown outcome.
 func TestUncertainMessagesMayCome(t *testing.T) {
 	a, messages := scene()
 	if from, to := a.next(0, 2); from != 3 || to != 5 {

@@ -11,11 +11,11 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// Call makes one call in the JSON protocol through a node and decodes its answer. Node nil
-// is any node. It is called by several goroutines.
+// Call makes one call of the JSON protocol to a node, or to any node if it is nil, and decodes the
+// answer. It is called concurrently.
 type Call func(ctx context.Context, node Node, action string, in, out any) error
 
-// Node is a handle that the caller chooses for a node.
+// Node is a value of the caller that identifies a node.
 type Node any
 
 // Backlog is messages that are parked in a queue.
@@ -35,7 +35,7 @@ const (
 	batch       = 10       // of one call
 	rateMost    = 24 << 20 // bytes of bodies in a second
 	linesEvery  = 10 * time.Second
-	pauseTime   = 100 * time.Millisecond // after a call that was not answered as done
+	pauseTime   = 100 * time.Millisecond // after a call that failed
 )
 
 // New is an empty backlog of a queue with this URL.
@@ -54,7 +54,7 @@ func (b *Backlog) Fill(ctx context.Context, bytes int64) error {
 			if !pause(ctx, due-time.Since(began)) {
 				return ctx.Err()
 			}
-			// A connection has groups of its own, each of them one call after the other.
+			// Each connection has its own groups, which it sends one after the other.
 			if err := b.send(ctx, i%groups); err != nil {
 				return err
 			}
@@ -79,13 +79,13 @@ func (b *Backlog) side(ctx context.Context, run func(ctx context.Context, connec
 	return context.Cause(ctx)
 }
 
-// follow writes down from time to time how far it is, until what it returns is called.
+// follow reports the progress now and then until the returned function is called.
 func (b *Backlog) follow(began time.Time) (stop func()) {
 	done := make(chan struct{})
 	var following sync.WaitGroup
 	line := func() {
 		acked, deleted := b.Account.totals()
-		// Nothing depends on these lines.
+		// A failure to write a progress line does not matter.
 		_, _ = fmt.Fprintf(b.Progress, "backlog: %d messages acknowledged, %d deleted, after %.0f s\n", acked, deleted,
 			time.Since(began).Seconds())
 	}
@@ -165,8 +165,8 @@ func (b *Backlog) acknowledge(group int, entries []outgoing, out sent) {
 	}
 }
 
-// Count compares what a node says that the queue holds with the account. Nobody may send,
-// receive or delete meanwhile. It asks until ctx ends.
+// Count compares a node's counters of the queue with the account, and retries until they agree or
+// ctx ends. Nobody may send, receive or delete meanwhile.
 func (b *Backlog) Count(ctx context.Context, node Node, name string) error {
 	kinds := []string{history.Visible, history.NotVisible, history.Delayed}
 	for {
@@ -190,7 +190,7 @@ func (b *Backlog) Count(ctx context.Context, node Node, name string) error {
 	}
 }
 
-// pause waits, and says whether there is time left.
+// pause waits, and reports whether ctx has not ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

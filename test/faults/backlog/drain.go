@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// The queue hides what was received for Visibility. A receive whose answer was lost is
-// repeated with its attempt id for shorter than that.
+// The queue hides received messages for Visibility. A receive whose answer was lost is repeated
+// with its attempt id for a shorter time.
 const (
 	Visibility  = 60 * time.Second
 	repeatsMost = 20
@@ -27,8 +27,8 @@ type received struct {
 	}
 }
 
-// Drain receives and deletes until every acknowledged message is deleted, or the queue
-// has nothing for longer than a message can be hidden, and closes the account.
+// Drain receives and deletes until every acknowledged message is deleted, or the queue has been
+// empty for longer than a message can be hidden. Then it closes the account.
 func (b *Backlog) Drain(ctx context.Context) error {
 	defer b.follow(time.Now())()
 	err := b.side(ctx, b.drain)
@@ -52,7 +52,7 @@ func (b *Backlog) drain(ctx context.Context, connection int) error {
 			empty = time.Now()
 			continue
 		}
-		// What others hold may yet come back; what is deleted does not.
+		// Messages in flight may return, but deleted ones do not.
 		if acked, deleted := b.Account.totals(); acked == deleted && attempt > 0 || time.Since(empty) > Visibility+10*time.Second {
 			return nil
 		}
@@ -62,7 +62,7 @@ func (b *Backlog) drain(ctx context.Context, connection int) error {
 	}
 }
 
-// receive asks until it is answered, or an answer to its attempt id says nothing any more.
+// receive repeats the call until it is answered, or until its attempt id may have expired.
 func (b *Backlog) receive(ctx context.Context, attempt string) (out received, err error) {
 	in := map[string]any{"QueueUrl": b.URL, "MaxNumberOfMessages": batch, "ReceiveRequestAttemptId": attempt,
 		"MessageSystemAttributeNames": []string{"All"}}
@@ -77,8 +77,8 @@ func (b *Backlog) receive(ctx context.Context, attempt string) (out received, er
 	return received{}, nil
 }
 
-// take judges the messages of an answer and deletes them. A message whose handle ran out
-// comes again.
+// take checks and deletes the messages of an answer. A message whose handle has expired is received
+// again.
 func (b *Backlog) take(ctx context.Context, out received) error {
 	var messages []Message
 	var entries []map[string]string

@@ -15,14 +15,14 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// shortOps and shortStates bound what `make test` does.
+// shortOps and shortStates limit the test in `make test`.
 const (
 	longOps     = 200
 	shortOps    = 30
 	shortStates = 60
 )
 
-// newScript mounts a recorder and starts a cluster of which one node is on it.
+// newScript mounts a recorder and starts a cluster with one node on it.
 func newScript(t *testing.T, nodes int, recorded string, args ...string) *script {
 	t.Helper()
 	if err := available(); err != nil {
@@ -57,8 +57,8 @@ func newScript(t *testing.T, nodes int, recorded string, args ...string) *script
 	return s
 }
 
-// TestSingleNodeSurvivesEveryPowerCut records the disk of a node that works and restarts once.
-// From every state that a power cut may leave, the node must start with everything that it
+// TestSingleNodeSurvivesEveryPowerCut records the disk of a node that works and restarts once. From
+// every state that a power cut may leave, the node must start with everything that it had
 // acknowledged.
 func TestSingleNodeSurvivesEveryPowerCut(t *testing.T) {
 	stores := []string{"wal"}
@@ -73,9 +73,9 @@ func TestSingleNodeSurvivesEveryPowerCut(t *testing.T) {
 	}
 }
 
-// TestSyncsThatDoNothingAreFound is the control: a recording in which the syncs of the log
-// have synced nothing must be judged as bad. Those of bbolt are left alone, since it looks
-// through a file that lacks some of them in a goroutine of its own, and ends the process.
+// TestSyncsThatDoNothingAreFound is the control: a recording in which the syncs of the log had no
+// effect must be judged as bad. Syncs of bbolt are not changed, because without them bbolt ends the
+// process in a goroutine of its own.
 func TestSyncsThatDoNothingAreFound(t *testing.T) {
 	made := recordSingle(t, "wal")
 	logs := map[uint64]bool{}
@@ -84,7 +84,7 @@ func TestSyncsThatDoNothingAreFound(t *testing.T) {
 			logs[e.target] = true
 		}
 	}
-	const nothing = 0 // no file has this number
+	const nothing = 0 // not an inode
 	dropped := 0
 	for i := range made.events {
 		if e := &made.events[i]; e.kind == kindSync && logs[e.inode] {
@@ -100,7 +100,7 @@ func TestSyncsThatDoNothingAreFound(t *testing.T) {
 	}
 }
 
-// recordSingle records a node that is alone.
+// recordSingle records a single node.
 func recordSingle(t *testing.T, store string) recording {
 	t.Helper()
 	s := newScript(t, 1, "n1", "--log-store", store)
@@ -109,13 +109,13 @@ func recordSingle(t *testing.T, store string) recording {
 	case *long && store == "wal":
 		ops = longOps
 	case *long:
-		ops = longOps / 4 // each of its starts takes ten times as long
+		ops = longOps / 4 // each start takes ten times as long
 	}
 	s.begin()
 	s.confirm()
 	for i := range ops {
 		if i == ops/2 {
-			// The second run of the node opens what the first one left.
+			// The second run of the node opens the files of the first.
 			must(t, s.node.Kill(), s.node.Start(), s.node.WaitReady(t.Context(), waitMax))
 		}
 		s.step()
@@ -132,7 +132,7 @@ func must(t *testing.T, problems ...error) {
 	}
 }
 
-// trial is a directory to start from, and what has to be there.
+// trial is a directory to start from, and the expected state.
 type trial struct {
 	state
 	index uint64
@@ -150,7 +150,7 @@ type tally struct {
 	mu       sync.Mutex
 	states   int // that a power cut may leave
 	starts   int // of nodes; equal directories are tried once
-	compared int // whose state was compared with the uninterrupted run
+	compared int // starts whose state was compared with the uninterrupted run
 	syncs    map[int]bool
 	known    map[trialKey]recovered
 	problems []string
@@ -160,7 +160,7 @@ type tally struct {
 func judge(t *testing.T, made recording, node trialNode) *tally {
 	t.Helper()
 	base := scratch(t)
-	trials := make(chan trial) // unbuffered: an image is made when a worker is free
+	trials := make(chan trial) // unbuffered: a directory is made only when a worker is free
 	sums := &tally{syncs: map[int]bool{}, known: map[trialKey]recovered{}}
 	var working sync.WaitGroup
 	for w := range *workers {
@@ -187,7 +187,7 @@ func judge(t *testing.T, made recording, node trialNode) *tally {
 		}
 		tried := trial{state: s}
 		for _, p := range made.durables {
-			// What was said before the sync that did not finish.
+			// What was acknowledged before the unfinished sync.
 			if p.position <= s.at {
 				tried.index, tried.ballot = max(tried.index, p.index), p.ballot
 			}
@@ -203,7 +203,7 @@ func judge(t *testing.T, made recording, node trialNode) *tally {
 	return sums
 }
 
-// scratch is a folder in memory if there is one: thousands of nodes sync there.
+// scratch returns a folder in memory if possible, because thousands of nodes sync there.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "seriatim-crash-")
@@ -254,7 +254,7 @@ func (c *tally) try(ctx context.Context, tried trial, made recording, dir string
 	}
 }
 
-// tryOnce makes the directory, starts a node on it, and looks what it has.
+// tryOnce writes the directory, starts a node on it, and checks its state.
 func tryOnce(ctx context.Context, tried trial, dir string, node trialNode) (found recovered, err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitMax)
 	defer cancel()
@@ -287,7 +287,7 @@ func (c *tally) report(t *testing.T, made recording) {
 	t.Helper()
 	t.Logf("%d events, %d sync points, %d states, %d starts, %d states compared with the uninterrupted run, %d bad",
 		len(made.events), len(c.syncs), c.states, c.starts, c.compared, len(c.problems))
-	// What is said of one state is often said of many.
+	// Many states often have the same problem.
 	const most = 20
 	for i, p := range c.problems {
 		if i == most {

@@ -9,9 +9,9 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// TestFollowerSurvivesEveryPowerCut: of three nodes one is away, so that nothing
-// is acknowledged that is not on the recorded one, which follows, leads and
-// follows again, misses so much that it is sent a snapshot, and is started again.
+// TestFollowerSurvivesEveryPowerCut keeps one of three nodes away, so that every acknowledged entry
+// is on the recorded node. That node follows, leads and follows again, installs a snapshot, and
+// restarts.
 func TestFollowerSurvivesEveryPowerCut(t *testing.T) {
 	if !*long {
 		t.Skip("this takes long; `make crash` runs it")
@@ -35,7 +35,7 @@ func TestFollowerSurvivesEveryPowerCut(t *testing.T) {
 	s.voted(leading)
 	ops(longOps / 8)
 
-	// While the other node is away, it acknowledges nothing.
+	// While the other node is down, every acknowledgement needs this one.
 	must(t, s.node.Kill(), away.Start(), away.WaitReady(t.Context(), waitMax))
 	s.silent = true
 	ops(longOps / 2)
@@ -58,7 +58,7 @@ func TestFollowerSurvivesEveryPowerCut(t *testing.T) {
 	judge(t, s.made, trialNode{name: "n3", store: "wal"}).report(t, s.made)
 }
 
-// voted notes that the leader has the recorded node's vote: of three one is dead.
+// voted records that the leader has the recorded node's vote, since one of three nodes is down.
 func (s *script) voted(leader *harness.Node) {
 	s.t.Helper()
 	status, err := leader.Status(s.t.Context())
@@ -88,7 +88,7 @@ func (s *script) lead(wanted *harness.Node) {
 			s.t.Fatal(err)
 		}
 		request.Header.Set("Content-Type", "application/json")
-		// A refusal is asked again: a follower may have to catch up first.
+		// Repeat a refused request: a follower may have to catch up first.
 		if response, err := http.DefaultClient.Do(request); err == nil {
 			response.Body.Close()
 		}

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// rootInode is that of the data directory.
+// rootInode is the inode of the data directory.
 const rootInode = 1
 
 // image is the content of a disk. Files are shared between copies until they
@@ -32,7 +32,7 @@ func (m *image) clone() *image {
 	return c
 }
 
-// apply does what an event did.
+// apply makes the change of an event.
 func (m *image) apply(e event) {
 	switch e.kind {
 	case kindSync: // changes nothing
@@ -48,7 +48,7 @@ func (m *image) apply(e event) {
 		copy(content, old)
 		m.files[e.inode] = content
 	case kindName:
-		// The directory may be known by nothing but what is in it.
+		// The directory may be known only because it contains the name.
 		m.bear(e.inode, true)
 		m.bear(e.target, e.dir)
 		m.dirs[e.inode][e.name] = e.target
@@ -66,8 +66,8 @@ func (m *image) apply(e event) {
 	}
 }
 
-// bear makes an empty file or directory if it is not known yet: its name may be
-// kept without its content.
+// bear creates an empty file or directory unless it exists. A power cut may keep its name without
+// its content.
 func (m *image) bear(inode uint64, dir bool) {
 	if dir {
 		if m.dirs[inode] == nil {
@@ -78,7 +78,7 @@ func (m *image) bear(inode uint64, dir bool) {
 	}
 }
 
-// sum identifies an image by its names and contents.
+// sum returns a hash of the names and contents.
 func (m *image) sum() [sha256.Size]byte {
 	h := sha256.New()
 	m.walk(rootInode, "", func(path string, content []byte, dir bool) {

@@ -11,11 +11,11 @@ type kind int
 
 const (
 	kindWrite    kind = iota // data at offset
-	kindTruncate             // to size, in both directions
-	kindName                 // target got a name in a directory
-	kindUnname               // a name in a directory went away
+	kindTruncate             // to a size, which may be larger
+	kindName                 // a name was added to a directory
+	kindUnname               // a name was removed from a directory
 	kindRename               // a name moved, in the same directory or another
-	kindSync                 // the file or directory is on the disk as it is
+	kindSync                 // the file or directory was made durable
 )
 
 // event is one line of the journal of a file system.
@@ -26,14 +26,14 @@ type event struct {
 	offset int64
 	size   int64
 	name   string
-	target uint64 // what the name names
-	dir    bool   // of a new name: a directory
+	target uint64 // the inode that the name refers to
+	dir    bool   // whether a new name is a directory's
 	// of a rename: where to
 	newDir  uint64
 	newName string
 }
 
-// content says whether the event changes a file and not a directory.
+// content reports whether the event changes a file, not a directory.
 func (e event) content() bool { return e.kind == kindWrite || e.kind == kindTruncate }
 
 // journal has the changes to a file system, in order. Safe for concurrent use.
@@ -42,8 +42,8 @@ type journal struct {
 	events []event
 }
 
-// add notes an event and does it, in one step: whoever sees the file system as
-// it is after the event finds the event in the journal.
+// add records an event and applies it under one lock, so that the state of the file system never
+// lacks an event of the journal or has one more.
 func (j *journal) add(e event, do func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -58,7 +58,6 @@ func (j *journal) position() int {
 	return len(j.events)
 }
 
-// all is a copy of the journal.
 func (j *journal) all() []event {
 	j.mu.Lock()
 	defer j.mu.Unlock()

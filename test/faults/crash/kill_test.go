@@ -12,16 +12,16 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/lab/disk"
 )
 
-// shortKills bounds what `make test` does; a thread of a node seldom makes more
-// syncs than longKills before the node is killed.
+// shortKills limits the test in `make test`. A thread of a node rarely makes more than longKills
+// syncs before the node is killed.
 const (
 	shortKills = 3
 	longKills  = 60
 )
 
-// TestNodeSurvivesAKillAtEverySync is the simple form: a node is killed when one
-// of its threads begins its n-th sync, for every n, and started again with what is
-// in its files. What it had acknowledged is there.
+// TestNodeSurvivesAKillAtEverySync is the simple form: a node is killed when one of its threads
+// begins its n-th sync, for every n, and restarted with its files. It must have everything that it
+// had acknowledged.
 func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 	if err := disk.CanInject(); err != nil {
 		t.Skipf("this machine cannot kill at a sync: %v", err)
@@ -60,7 +60,7 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The one that was under way is sent again: it is a duplicate or new.
+		// Repeat the last send: it is a duplicate or new.
 		for send() == nil {
 			acked++
 		}
@@ -81,11 +81,11 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 	expectInOrder(t, node, acked)
 }
 
-// numbered is a body that is not too short for a segment.
+// numbered returns a body that is long enough for a segment.
 func numbered(n int) string { return fmt.Sprint(n) + strings.Repeat(" ", 500) + fmt.Sprint(n) }
 
-// expectInOrder drains the queue: the messages must be numbered from 0 without
-// a gap; one more may be there, of which nobody heard.
+// expectInOrder drains the queue: the messages must be numbered from 0 without a gap. One
+// unacknowledged message may follow.
 func expectInOrder(t *testing.T, node *harness.Node, acked int) {
 	t.Helper()
 	found := 0

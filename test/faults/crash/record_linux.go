@@ -37,7 +37,7 @@ func mount(dir string) (*recorder, error) {
 	return r, nil
 }
 
-// available says why this machine cannot record, nil if it can.
+// available returns why this machine cannot record, or nil.
 var available = sync.OnceValue(func() error {
 	dir, err := os.MkdirTemp("", "seriatim-crash-")
 	if err != nil {
@@ -51,7 +51,7 @@ var available = sync.OnceValue(func() error {
 	return r.close()
 })
 
-// close ends the recording. No file may be open.
+// close unmounts the file system. No file may be open.
 func (r *recorder) close() error { return r.server.Unmount() }
 
 // entry is a file or a directory. A file has data; names are the library's.
@@ -140,8 +140,7 @@ func (e *entry) Rmdir(ctx context.Context, name string) syscall.Errno {
 	return e.Unlink(ctx, name)
 }
 
-// Open implements fs.NodeOpener. The kernel may keep what it has in its cache,
-// which memory maps need.
+// Open implements fs.NodeOpener. The kernel may cache contents, which memory maps need.
 func (e *entry) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	return nil, fuse.FOPEN_KEEP_CACHE, 0
 }
@@ -166,7 +165,7 @@ func (e *entry) Write(_ context.Context, _ fs.FileHandle, data []byte, offset in
 	return uint32(len(data)), 0
 }
 
-// resize is called under the journal's lock.
+// resize must be called with the journal's lock held.
 func (e *entry) resize(size int64) {
 	if size <= int64(len(e.data)) {
 		e.data = e.data[:size]
@@ -183,7 +182,7 @@ func (e *entry) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
 	return 0
 }
 
-// Allocate implements fs.NodeAllocater for what stores do: make a file longer.
+// Allocate implements fs.NodeAllocater as far as stores need it: it makes a file longer.
 func (e *entry) Allocate(_ context.Context, _ fs.FileHandle, offset, size uint64, mode uint32) syscall.Errno {
 	if mode != 0 {
 		return syscall.ENOTSUP
@@ -205,8 +204,7 @@ func (e *entry) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) s
 	return 0
 }
 
-// Setattr implements fs.NodeSetattrer: sizes are kept, owners, modes and times
-// are of no interest.
+// Setattr implements fs.NodeSetattrer for sizes. It ignores owners, modes, and times.
 func (e *entry) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if size, ok := in.GetSize(); ok {
 		e.truncate(int64(size))
@@ -224,8 +222,8 @@ func (e *entry) attributes(out *fuse.Attr) {
 	out.Nlink = 1
 }
 
-// Statfs implements fs.NodeStatfser: a disk with much room, or the node would
-// say that it has none.
+// Statfs implements fs.NodeStatfser. It reports much free space, so that the node does not refuse
+// writes.
 func (e *entry) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	const blocks = 1 << 22
 	out.Bsize, out.Blocks, out.Bfree, out.Bavail, out.NameLen = page, blocks, blocks, blocks, 255

@@ -21,7 +21,7 @@ import (
 type recovered struct {
 	ballot
 	last uint64 // index of the last entry of the log or the snapshot
-	hash string // of the state at the index that was asked for; empty: it cannot be computed any more
+	hash string // of the state at the requested index; empty: it cannot be computed any more
 }
 
 // ballot is the durable election state of a node.
@@ -43,7 +43,7 @@ func readBallot(dir string) (b ballot, err error) {
 		if bucket == nil {
 			return errors.New("read the vote: there is none")
 		}
-		// A checksum follows each value; the node looks at it itself.
+		// A checksum follows each value, which the node checks itself.
 		value := func(key string) []byte {
 			sealed := bucket.Get([]byte(key))
 			return sealed[:max(0, len(sealed)-crc32.Size)]
@@ -77,19 +77,19 @@ func (f *failures) join() error {
 	return errors.Join(f.all...)
 }
 
-// trialNode is the node that is started.
+// trialNode is the node that is started in trials.
 type trialNode struct {
 	name  string
 	store string // of its log
-	// alone: it is the only member, and must become ready; else it has no time to
-	// stand for election, so that it keeps the term that it finds.
+	// alone means that the node is the only member, and must become ready. Otherwise it is stopped
+	// before it can be a candidate, so that it keeps its term.
 	alone bool
 }
 
 // start opens a node on the directory and closes it again.
 func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	failed := &failures{}
-	// Where a process has ended, this one goes on, and the library ends itself.
+	// A process would have ended here. This one continues, and the library ends its goroutines.
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = errors.Join(failed.join(), fmt.Errorf("it does not start: %v", broken))
@@ -119,7 +119,7 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	return errors.Join(err, failed.join())
 }
 
-// awaitReady waits until a node without others is ready.
+// awaitReady waits until a single node is ready.
 func awaitReady(ctx context.Context, node *cluster.Node, failed *failures, alone bool) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -133,9 +133,8 @@ func awaitReady(ctx context.Context, node *cluster.Node, failed *failures, alone
 	return nil
 }
 
-// look reads a directory after the start. The state at index tells whether all
-// entries up to it are those that were acknowledged; a later one may have been
-// written by the start itself.
+// look reads a directory after the start. The state at index shows whether all entries up to it are
+// the acknowledged ones; the start itself may have written later ones.
 func look(ctx context.Context, dir string, index uint64) (r recovered, err error) {
 	stopped, err := offline.Open(ctx, dir, keys, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -150,19 +149,19 @@ func look(ctx context.Context, dir string, index uint64) (r recovered, err error
 	if err != nil {
 		return r, err
 	}
-	// The hash of a state with bodies in segments does not come from these.
+	// The hash of the state is not computed from the bodies in segments, so check them here.
 	if err := stopped.VerifyBodies(); err != nil {
 		return r, fmt.Errorf("the bodies: %w", err)
 	}
 	r.last = last
-	base := uint64(0) // the newest snapshot that is not behind index
+	base := uint64(0) // the newest snapshot at index or before it
 	for _, s := range snapshots {
 		r.last = max(r.last, s.Index)
 		if s.Index <= index {
 			base = max(base, s.Index)
 		}
 	}
-	// A snapshot that came from the leader takes the place of what was before.
+	// A snapshot from the leader replaces everything before it.
 	if base != index && (first == 0 || first > base+1 || last < index) {
 		return r, nil
 	}

@@ -28,14 +28,13 @@ var (
 // waitMax bounds a wait on a slow, shared machine.
 const waitMax = time.Minute
 
-// settings make files small and everything that happens to them frequent:
-// snapshots, log files that are sealed, and logs that are shortened.
+// settings make files small, and snapshots, new log files and truncations of the log frequent.
 var settings = []string{
 	"--log-segment-size", "64KiB", "--log-cache-size", "16KiB", "--snapshot-log-size", "24KiB", "--trailing-log-size", "8KiB",
 }
 
-// nodeSettings are those of a node, with where it has bodies. Segments are small, and
-// hardly anything of them stays in memory.
+// nodeSettings returns the settings of the nodes with their body store. Segments are small, and
+// almost no bodies stay in memory.
 func nodeSettings(more ...string) []string {
 	all := append(slices.Clone(settings), "--body-segment-size", "24KiB", "--body-cache-size", "1KiB")
 	if *bodies != "" {
@@ -47,11 +46,11 @@ func nodeSettings(more ...string) []string {
 	return append(all, more...)
 }
 
-// durable is a state that the node confirmed at a position of the journal. It must survive a
-// power cut at any later position.
+// durable is a state that the node confirmed at a position of the journal. It must survive a power
+// cut at any later position.
 type durable struct {
 	position int
-	index    uint64 // everything up to this entry was acknowledged
+	index    uint64 // every entry up to this one was acknowledged
 	ballot
 }
 
@@ -67,9 +66,9 @@ type script struct {
 	t        *testing.T
 	cluster  *harness.Cluster
 	node     *harness.Node // recorded
-	asked    *harness.Node // a leader, whose status has the confirmed index
-	vote     ballot        // the last vote that the recorded node must have given
-	silent   bool          // the recorded node is away and confirms nothing
+	asked    *harness.Node // the leader, whose status has the confirmed index
+	vote     ballot        // the last vote that the recorded node certainly gave
+	silent   bool          // the recorded node is down and confirms nothing
 	journal  *journal
 	random   *rand.Rand
 	made     recording
@@ -77,8 +76,7 @@ type script struct {
 	sequence int
 }
 
-// call makes one request to a node that leads, and repeats it until it is
-// answered.
+// call makes one request to the leader, and repeats it until it is answered.
 func (s *script) call(action string, in map[string]any) map[string]any {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitMax)
@@ -116,7 +114,7 @@ func post(ctx context.Context, node *harness.Node, action string, payload []byte
 	if err != nil {
 		return nil, err
 	}
-	// A refusal by a rule is an answer.
+	// A refusal by a rule is an answer, too.
 	if response.StatusCode >= 500 {
 		return nil, fmt.Errorf("%d %s", response.StatusCode, text)
 	}
@@ -127,7 +125,7 @@ func post(ctx context.Context, node *harness.Node, action string, payload []byte
 	return out, err
 }
 
-// note records the durable state: the recorded node confirmed everything that the leader
+// note records the durable state: the recorded node has confirmed everything that the leader
 // applied.
 func (s *script) note() {
 	s.t.Helper()
@@ -143,8 +141,8 @@ func (s *script) note() {
 	s.made.durables = append(s.made.durables, durable{s.journal.position(), status.AppliedIndex, s.vote})
 }
 
-// confirm makes one more entry, and with it everything before it, be on the
-// recorded node; what was applied before may have been confirmed by others.
+// confirm makes one more entry, with which the recorded node has everything before it. Earlier
+// entries may have been confirmed only by others.
 func (s *script) confirm() {
 	s.t.Helper()
 	s.call("SendMessage", map[string]any{
@@ -191,8 +189,8 @@ func (s *script) step() {
 	s.note()
 }
 
-// begin makes the queue. It records no durable state: any majority may have confirmed the queue,
-// with or without the recorded node.
+// begin creates the queue. It records no durable state, because the majority for the queue may not
+// include the recorded node.
 func (s *script) begin() {
 	s.call("CreateQueue", map[string]any{"QueueName": queueName, "Attributes": map[string]string{"FifoQueue": "true"}})
 }

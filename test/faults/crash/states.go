@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// drive is a file system with a power switch: what is durable, and what was done
-// since and not synced, in order.
+// drive is a file system that can lose power: its durable content, and the later events that were
+// not synced, in order.
 type drive struct {
 	durable *image
 	pending []event
@@ -14,8 +14,7 @@ type drive struct {
 
 func newDrive() *drive { return &drive{durable: newImage()} }
 
-// do is one more event. A sync makes what is pending of its file or directory
-// durable.
+// do adds an event. A sync makes the pending events of its file or directory durable.
 func (d *drive) do(e event) {
 	if e.kind != kindSync {
 		d.pending = append(d.pending, e)
@@ -42,7 +41,7 @@ func (d *drive) with(kept []event) *image {
 // variant is a choice of what a power cut keeps of what was not synced.
 type variant struct {
 	name string
-	// keep chooses; nil means that the variant does not differ here from others.
+	// keep chooses the events that survive; nil means that the variant equals another one here.
 	keep func(pending []event, random *rand.Rand) []event
 }
 
@@ -69,7 +68,7 @@ var variants = []variant{
 	}},
 }
 
-// torn keeps everything, but of the last write only its beginning.
+// torn keeps all events, but only the beginning of the last write.
 func torn(size int) func([]event, *rand.Rand) []event {
 	return func(p []event, _ *rand.Rand) []event {
 		for i, e := range slices.Backward(p) {
@@ -89,14 +88,14 @@ func torn(size int) func([]event, *rand.Rand) []event {
 
 // state is one directory that a power cut may leave.
 type state struct {
-	at      int // the position in the journal: the next sync, which did not finish
+	at      int // position in the journal: the next sync, which did not finish
 	variant string
 	image   *image
-	lost    []event // what was done, not synced and not kept
+	lost    []event // events that were neither synced nor kept
 }
 
-// states calls use with what may be left at every sync: after it, and of what
-// followed until the next one each of the variants.
+// states calls use with every state that a power cut may leave: for each sync, the state after it
+// with each variant of the events before the next sync.
 func states(events []event, seed uint64, use func(state) error) error {
 	d := newDrive()
 	synced := false
@@ -119,8 +118,8 @@ func states(events []event, seed uint64, use func(state) error) error {
 	return nil
 }
 
-// without are the events that were not kept. Both are in order, and what was torn
-// counts as kept.
+// without returns the events that were not kept. Both lists are in order, and a torn write counts
+// as kept.
 func without(pending, kept []event) []event {
 	var lost []event
 	for _, e := range pending {

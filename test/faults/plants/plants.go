@@ -86,7 +86,7 @@ func load() (list []edit, added []addition, err error) {
 	return list, added, nil
 }
 
-// product are the hand-written files of the product below a folder, with their text.
+// product returns the hand-written files of the product below a folder, with their text.
 func product(root, in string, into map[string]string) error {
 	err := filepath.WalkDir(filepath.Join(root, in), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -109,8 +109,8 @@ func product(root, in string, into map[string]string) error {
 	return nil
 }
 
-// Apply makes the edited and the added files of the product at root, by their path in
-// it. All edits that cannot be made are in the error.
+// Apply returns the edited and the added files of the product at root, by their paths. The error
+// contains every edit that cannot be made.
 func Apply(root string) (map[string]string, error) {
 	list, added, err := load()
 	if err != nil {
@@ -210,7 +210,7 @@ func Write(root, dir string) (string, error) {
 	}
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for path, text := range files {
-		// One folder for all, whose files the go command reads only by the overlay.
+		// All files are in one folder, which the go command uses only through the overlay.
 		to := filepath.Join(dir, strings.ReplaceAll(path, string(filepath.Separator), "__"))
 		if err := os.WriteFile(to, []byte(text), 0o644); err != nil { //nolint:gosec // as any source file
 			return "", err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTheEditedProductBuilds: edits that apply may still be no program.
+// TestTheEditedProductBuilds compiles the edited product.
 func TestTheEditedProductBuilds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the product")
@@ -17,7 +17,7 @@ func TestTheEditedProductBuilds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// With the flags of make build most packages are those of bin/seriatim.
+	// With the flags of make build, most packages are in the build cache.
 	build := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-tags", "hashicorpmetrics grpcnotrace faults", "-o",
 		filepath.Join(t.TempDir(), "server"), "./cmd/seriatim")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")

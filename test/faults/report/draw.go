@@ -31,7 +31,7 @@ type page struct {
 	Rows       []row
 }
 
-// invariant is the verdict on one of them.
+// invariant is the verdict on one invariant.
 type invariant struct {
 	Name, Verdict string
 	Count         int
@@ -42,13 +42,13 @@ type row struct {
 	Count int
 }
 
-// drawnViolation is a violation with the calls around it.
+// drawnViolation is a violation with a drawing of the calls around it.
 type drawnViolation struct {
 	check.Violation
 	Around picture
 }
 
-// violationsDrawn bounds the violations that are drawn with their calls: one cause makes many.
+// violationsDrawn bounds the violations that are drawn, as one cause makes many.
 const violationsDrawn = 20
 
 // Draw writes the report of a run as one page that loads nothing from elsewhere.
@@ -98,7 +98,7 @@ func Draw(w io.Writer, events []history.Event, judged check.Report) error {
 	return nil
 }
 
-// verdicts is one line for each invariant, whether or not it was broken.
+// verdicts returns one line for each invariant, broken or not.
 func verdicts(judged check.Report) []invariant {
 	broken := map[string]int{}
 	for _, v := range judged.Violations {

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// picture is a drawing in SVG: a function of the history alone.
+// picture is an SVG drawing that depends only on the history.
 type picture struct {
 	Title string
 	SVG   template.HTML
@@ -27,7 +27,7 @@ const (
 
 var colors = map[history.Result]string{history.OK: "#2a7", history.Fail: "#d80", history.Unknown: "#c22"}
 
-// bandColors are of the areas of faults.
+// bandColors are the colors of the areas of faults.
 var bandColors = map[string]string{
 	"process": "#cdf", "network": "#fdc", "disk": "#dfd", "clock": "#fdf", "members": "#eee", "snapshots": "#dff", "failpoint": "#fcc",
 }
@@ -52,8 +52,8 @@ func newFrame(events []history.Event) *frame {
 
 func (f *frame) x(at int64) float64 { return float64(at-f.from) / 1e6 * perSecond }
 
-// open begins the drawing with bands for the faults, named in turn at different
-// heights, and a mark each ten seconds.
+// open begins the drawing with a band for each fault, with names at different heights, and a mark
+// every ten seconds.
 func (f *frame) open(events []history.Event, height int, names bool) {
 	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d">`, f.x(f.to)+60, height+14)
 	line := 0
@@ -76,13 +76,13 @@ func (f *frame) open(events []history.Event, height int, names bool) {
 
 func (f *frame) close(title string) picture {
 	f.WriteString(`</svg>`)
-	// All that came from outside was escaped above.
+	// All texts from outside were escaped above.
 	return picture{Title: title, SVG: template.HTML(f.String())}
 }
 
-// Pictures are the drawings for a text about a run: latencies, rates and roles.
-// Of many answers that were given only some have a mark, so that the files stay
-// small; the lines are drawn of all.
+// Pictures returns the drawings for the report of a run: latencies, rates, and roles. If there are
+// many successful operations, only some have a mark, so that the files stay small. Lines are drawn
+// from all of them.
 func Pictures(events []history.Event) map[string]string {
 	return map[string]string{
 		"latency.svg": string(thinned(events, marksMost).SVG), "rates.svg": string(rates(events).SVG),
@@ -96,7 +96,7 @@ const marksMost = 5000
 // latencies draws a mark for each operation, of all nodes or one.
 func latencies(events []history.Event, node string) picture { return drawLatencies(events, node, 1) }
 
-// thinned leaves out marks of operations that were answered.
+// thinned omits marks of successful operations.
 func thinned(events []history.Event, most int) picture {
 	return drawLatencies(events, "", max(1, len(events)/most))
 }
@@ -106,7 +106,7 @@ func drawLatencies(events []history.Event, node string, every int) picture {
 	f.open(events, latencyHeight, node == "")
 	seconds := map[int64][]int64{}
 	y := func(us int64) float64 {
-		// 1 ms is at the bottom, 10 s at the top.
+		// The scale reaches from 1 ms at the bottom to 10 s at the top.
 		return latencyHeight * (1 - min(1, math.Log10(max(1, float64(us)/1e3))/4))
 	}
 	for i, e := range events {
@@ -221,8 +221,8 @@ func lanes(events []history.Event) picture {
 // aroundEach bounds the operations drawn on each side of a violation.
 const aroundEach = 50
 
-// around draws the operations of the queue of a violation that ended nearest to
-// it, as one box each in the lane of their client.
+// around draws the operations on the queue of a violation that ended closest to it. Each is a box
+// in the lane of its client.
 func around(events []history.Event, at int64) picture {
 	queue := ""
 	for _, e := range events {

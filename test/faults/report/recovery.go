@@ -17,14 +17,14 @@ type Recovery struct {
 	Healed []int64
 }
 
-// acknowledged says that a message was taken, which only a majority can do: some
-// other answers a node gives alone.
+// acknowledged reports whether a message was accepted, which needs a majority. A node can give some
+// other answers alone.
 func acknowledged(e *history.Event) bool {
 	return e.Kind == history.KindOp && e.Result == history.OK && e.Error == "" &&
 		(e.Action == history.Send || e.Action == history.SendBatch)
 }
 
-// silenceAfter is the time after its end in which a fault still counts as the cause.
+// silenceAfter is how long after its end a fault still counts as a cause.
 const silenceAfter = 2_000_000
 
 // Recoveries returns the effects of all successful injections in a history.
@@ -63,7 +63,7 @@ func Recoveries(events []history.Event) []Recovery {
 	return all
 }
 
-// Merge puts the recoveries of the parts of a run together.
+// Merge combines the recoveries of the parts of a run.
 func Merge(parts ...[]Recovery) []Recovery {
 	byName := map[string]*Recovery{}
 	for _, r := range slices.Concat(parts...) {
@@ -81,7 +81,8 @@ func Merge(parts ...[]Recovery) []Recovery {
 	return all
 }
 
-// silence is the longest time between two acknowledgements that overlaps from and to.
+// silence returns the longest time between two acknowledged sends that overlaps the time between
+// from and to.
 func silence(answered []int64, from, to int64) int64 {
 	longest := int64(0)
 	first, _ := slices.BinarySearch(answered, from)
@@ -106,7 +107,7 @@ func healing(lives []history.Event, after int64) (int64, bool) {
 	return longest, begin >= 0
 }
 
-// Median and Worst are of a list of times, 0 of an empty one.
+// Median returns the median of a list of times, 0 if it is empty.
 func Median(times []int64) int64 {
 	if len(times) == 0 {
 		return 0
@@ -115,7 +116,7 @@ func Median(times []int64) int64 {
 	return sorted[len(sorted)/2]
 }
 
-// Worst is the longest of a list of times, 0 of an empty one.
+// Worst returns the longest of a list of times, 0 if it is empty.
 func Worst(times []int64) int64 {
 	if len(times) == 0 {
 		return 0
@@ -129,10 +130,10 @@ type gap struct {
 	Faults       string
 }
 
-// gapLeast is the shortest that is listed.
+// gapLeast is the shortest gap that is listed.
 const gapLeast = 1_000_000
 
-// gaps are the times over gapLeast without an acknowledged send, and what was broken then.
+// gaps returns the longer times without an acknowledged send, with the faults at the time.
 func gaps(events []history.Event) []gap {
 	var answered []int64
 	for _, e := range events {

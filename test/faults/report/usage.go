@@ -12,7 +12,7 @@ const usageHeight = 120
 
 var nodeColors = []string{"#36c", "#c63", "#393", "#939", "#699"}
 
-// usages draws one number of what the nodes' processes use, a line for each node.
+// usages draws one resource of the nodes' processes, with a line for each node.
 func usages(events []history.Event, title string, of func(*history.Usage) float64) picture {
 	f := newFrame(events)
 	byNode := map[string][]history.Event{}
@@ -35,7 +35,7 @@ func usages(events []history.Event, title string, of func(*history.Usage) float6
 	return f.close(fmt.Sprintf("%s, at most %.0f", title, most))
 }
 
-// allUsages are the pictures of what processes use.
+// allUsages returns the pictures of all resources.
 func allUsages(events []history.Event) []picture {
 	return []picture{
 		usages(events, "Memory, MiB", func(u *history.Usage) float64 { return float64(u.Memory) / (1 << 20) }),

@@ -125,7 +125,7 @@ func (f *frames) requests(count int) string {
 			{Name: ":authority", Value: "h"},
 			{Name: "content-type", Value: "application/x-amz-json-1.0"}, {Name: "x-amz-target", Value: "AmazonSQS.ListQueues"},
 		} {
-			_ = f.encoder.WriteField(field) // a buffer takes it
+			_ = f.encoder.WriteField(field) // a buffer never fails
 		}
 		f.frame(frameHeaders, flagEndHeaders, f.stream, f.block.Bytes())
 		f.frame(frameData, flagEnd, f.stream, []byte("{}"))

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Authority makes the certificates by which nodes know each other, and their gossip key,
-// with the program itself. Safe for concurrent use.
+// Authority makes certificates for the nodes and their gossip key, with the commands of the
+// program. Safe for concurrent use.
 type Authority struct {
 	binary, dir string
 
@@ -48,8 +48,8 @@ func (o Options) environment(node string) ([]string, error) {
 	return append(own, "SERIATIM_INSECURE_PEERS=true"), nil
 }
 
-// Environment are the variables of a node that knows the others by this authority. Each
-// node has a certificate of its own, made when it is first asked for.
+// Environment returns the variables of a node that uses this authority. The node's certificate is
+// made at the first call.
 func (a *Authority) Environment(node string) ([]string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,11 +72,11 @@ func (a *Authority) Renew(node string) error {
 	return a.run("renew", node)
 }
 
-// clientHost is in every certificate, wherever the node is.
+// clientHost is a host name in every certificate, whichever address a node has.
 const clientHost = "127.0.0.1"
 
-// ClientEnvironment are the variables of a node that has TLS on its client port, with its
-// certificate for the other nodes. Environment was asked for that before.
+// ClientEnvironment returns the variables of a node with TLS on its client port, which uses the
+// node's certificate. Environment must have been called for the node.
 func (a *Authority) ClientEnvironment(node string) []string {
 	return []string{"SERIATIM_TLS_CERT=" + a.File(node+".crt"), "SERIATIM_TLS_KEY=" + a.File(node+".key")}
 }
@@ -94,5 +94,5 @@ func (a *Authority) Client() (*tls.Config, error) {
 	return &tls.Config{RootCAs: roots, ServerName: clientHost, MinVersion: tls.VersionTLS12}, nil
 }
 
-// File is the path of a file of the authority, as ca.crt, or NAME.crt and NAME.key of a node.
+// File returns the path of a file of the authority: ca.crt, or NAME.crt and NAME.key of a node.
 func (a *Authority) File(name string) string { return filepath.Join(a.dir, name) }

@@ -13,8 +13,8 @@ import (
 // binary to test, for instance the one that make build left in bin.
 const BinaryVariable = "SERIATIM_BINARY"
 
-// Build makes the binary in dir and returns its path. It builds nothing if
-// the environment names a binary already.
+// Build builds the binary in dir and returns its path. If the environment names a binary, Build
+// returns that one.
 func Build(ctx context.Context, dir string) (string, error) {
 	if path := os.Getenv(BinaryVariable); path != "" {
 		abs, err := filepath.Abs(path)
@@ -29,8 +29,8 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return build(ctx, filepath.Join(dir, "seriatim"), "")
 }
 
-// WithBinary sets binary to the path of a server and runs the tests of a package: what
-// a TestMain does before it exits with the result.
+// WithBinary sets binary to the path of a server and runs the tests of a package. A TestMain exits
+// with its result.
 func WithBinary(binary *string, run func() int) int {
 	dir, err := os.MkdirTemp("", "seriatim-test-")
 	if err != nil {
@@ -45,8 +45,8 @@ func WithBinary(binary *string, run func() int) int {
 	return run()
 }
 
-// BuildNext makes a binary that stands for the next version: it claims to read one
-// format more than the sources know.
+// BuildNext builds a binary that acts as the next version: it claims to read one format version
+// more than this one.
 func BuildNext(ctx context.Context, dir string, format uint32) (string, error) {
 	return build(ctx, filepath.Join(dir, "seriatim-next"), fmt.Sprintf("-X main.version=next -X main.formatMax=%d", format))
 }

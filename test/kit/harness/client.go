@@ -31,13 +31,13 @@ func WriteFirstKey(path string) error {
 	return nil
 }
 
-// Pick chooses the node that the next request goes to.
+// Pick chooses the node for a request.
 type Pick func() *Node
 
-// Only is the Pick of one node.
+// Only always picks one node.
 func Only(n *Node) Pick { return func() *Node { return n } }
 
-// Rotate is the Pick of a cluster's nodes in turn.
+// Rotate picks the nodes of a cluster in turn.
 func (c *Cluster) Rotate() Pick { return c.Next }
 
 // NewSQS returns a stock SDK client whose requests go to the picked nodes. Its host is always that
@@ -63,7 +63,7 @@ func (c *Cluster) NewSNS(pick Pick, options ...func(*sns.Options)) *sns.Client {
 	return sns.New(o, options...)
 }
 
-// Endpoint is the URL that clients of the cluster name.
+// Endpoint returns the URL that clients of the cluster are configured with.
 func (c *Cluster) Endpoint() string { return "http://" + c.Nodes[0].Client }
 
 // roundTripper sends each request to the picked node, whatever host it names.
@@ -73,12 +73,12 @@ type roundTripper struct {
 	scheme string
 }
 
-// NewRoundTripper is an HTTP transport that connects to the picked node and
-// leaves the request, in particular its Host header, as it is.
+// NewRoundTripper returns an HTTP transport that connects to the picked node and does not change
+// the request, in particular its Host header.
 func NewRoundTripper(pick Pick) http.RoundTripper { return NewSecureRoundTripper(pick, nil) }
 
-// NewSecureRoundTripper is NewRoundTripper for nodes that have TLS on their client ports;
-// secure may be nil, they have not.
+// NewSecureRoundTripper is NewRoundTripper for nodes with TLS on their client ports. If secure is
+// nil, they have none.
 func NewSecureRoundTripper(pick Pick, secure *tls.Config) http.RoundTripper {
 	dialer, scheme := net.Dialer{Timeout: 2 * time.Second}, "http"
 	if secure != nil {

@@ -24,15 +24,15 @@ type Options struct {
 	Dir    string   // data and logs; the cluster does not remove it
 	Nodes  int      // default 3
 	Args   []string // further arguments of every node
-	// Network is a lab in which the nodes are put, each on a host of its own name;
-	// nil: all live on the loopback interface. The caller closes it, after the
-	// cluster. The test process is a host of the lab, too.
+	// Network is a lab with a host for each node, named after it; nil: all nodes use the loopback
+	// interface. The test process is a host of the lab, too. The caller closes the lab after the
+	// cluster.
 	Network *network.Lab
-	// Names lets nodes know each other by name and not by address. The lab must
-	// have been made with names.
+	// Names makes nodes refer to each other by name instead of address. The lab must have been
+	// created with names.
 	Names bool
-	// Authority gives the nodes certificates and a gossip key; nil: they speak clear text.
-	// A lab then cannot tell apart what they say to each other.
+	// Authority gives the nodes certificates and a gossip key; nil: they use clear text. With
+	// certificates, a lab cannot distinguish the kinds of their traffic.
 	Authority *Authority
 	// Env returns further variables for a node; nil: none. A fault build reads the path of its
 	// tap from them.
@@ -48,8 +48,8 @@ type Cluster struct {
 	closing sync.Once
 }
 
-// Start starts the nodes of a fresh cluster and waits until all are ready.
-// What was started is ended again if that fails.
+// Start starts the nodes of a fresh cluster and waits until all are ready. If that fails, it ends
+// them.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c, err := prepare(o)
 	if err != nil {
@@ -69,8 +69,8 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// New is Start for a single test: the data lives in the test's temporary
-// folder, the processes end with it, and the logs are printed if it failed.
+// New is Start for a single test: the data is in the test's temporary folder, the processes end
+// with the test, and a failed test prints the logs.
 func New(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	if o.Dir == "" {
@@ -133,18 +133,18 @@ func (c *Cluster) prepare(o Options, count int) error {
 func (c *Cluster) Close() {
 	c.closing.Do(func() {
 		for _, n := range c.Nodes {
-			// A paused process is ended by SIGKILL, too.
+			// SIGKILL also ends a paused process.
 			_ = n.Kill()
 		}
 		c.spawner.close()
 	})
 }
 
-// Part is a view of the cluster with only some of its nodes, for clients and
-// waits that must leave out the others. It is not closed.
+// Part is a view of the cluster with only some of its nodes, for clients and waits that must not
+// use the others. It need not be closed.
 func (c *Cluster) Part(nodes ...*Node) *Cluster { return &Cluster{Nodes: nodes, spawner: c.spawner} }
 
-// Running are the nodes whose process exists.
+// Running returns the nodes whose process exists.
 func (c *Cluster) Running() []*Node {
 	var running []*Node
 	for _, n := range c.Nodes {
@@ -155,7 +155,7 @@ func (c *Cluster) Running() []*Node {
 	return running
 }
 
-// Next is the next node in turn, running or not.
+// Next returns the next node in turn, running or not.
 func (c *Cluster) Next() *Node {
 	return c.Nodes[int((c.turn.Add(1)-1)%uint64(len(c.Nodes)))]
 }
@@ -174,13 +174,13 @@ func (c *Cluster) WaitReady(ctx context.Context, within time.Duration) error {
 	return nil
 }
 
-// WaitLeader waits until a running node leads and returns it. If two nodes
-// claim it, the one with the higher term is meant. The error says what each node
-// answered last, and whether it was the caller's context that ended the wait.
+// WaitLeader waits until a running node leads and returns it. If two nodes claim to lead, the one
+// with the higher term counts. The error contains the last answer of each node, and says whether
+// the caller's context has ended.
 func (c *Cluster) WaitLeader(ctx context.Context, within time.Duration) (*Node, error) {
 	var leader *Node
 	err := poll(ctx, within, func() error {
-		// A context that is over asks no node anything.
+		// Do not ask nodes with a context that has ended.
 		if err := ctx.Err(); err != nil {
 			return permanent{fmt.Errorf("the wait for a leader was ended by its caller: %w", context.Cause(ctx))}
 		}
@@ -224,16 +224,16 @@ func (c *Cluster) Followers(leader *Node) []*Node {
 	return others
 }
 
-// quietPolls is the number of consecutive polls that must see the same applied index on all
-// nodes. The commit index does not help: entries of the consensus itself are committed and
-// not applied.
+// quietPolls is the number of consecutive polls that must see the same applied index on all nodes.
+// The commit index cannot be used, since it includes entries of the consensus itself, which are not
+// applied.
 const quietPolls = 5
 
-// WaitConverged waits until all running nodes report the same applied index
-// for a while, and returns their common status. Two nodes with different state
-// hashes at one index end the wait at once: that is the failure it looks for.
+// WaitConverged waits until all running nodes report the same applied index for a while, and
+// returns their common status. If two nodes have different state hashes at one index, it fails at
+// once.
 func (c *Cluster) WaitConverged(ctx context.Context, within time.Duration) (Status, error) {
-	seen := map[uint64]Status{} // applied index to the first status seen there
+	seen := map[uint64]Status{} // the first status with each applied index
 	var agreed Status
 	quiet := 0
 	err := poll(ctx, within, func() error {
@@ -281,7 +281,7 @@ func describe(statuses []Status) string {
 	return strings.Join(parts, ", ")
 }
 
-// LogTails are the ends of the logs of all nodes.
+// LogTails returns the ends of the logs of all nodes.
 func (c *Cluster) LogTails() string {
 	var b strings.Builder
 	for _, n := range c.Nodes {

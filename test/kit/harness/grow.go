@@ -12,11 +12,11 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
-// addressFlags are the flags with a port of a node's own, in the order in which
-// ports are taken.
+// addressFlags are the flags that name a port of the node, in the order in which ports are
+// assigned.
 var addressFlags = []string{"--client-addr", "--admin-addr", "--peer-addr", "--gossip-addr"}
 
-// flag is the value of a flag of the node, empty if it has none.
+// flag returns the value of a flag of the node, empty if it has none.
 func (n *Node) flag(name string) string {
 	if i := slices.Index(n.args, name); i >= 0 && i+1 < len(n.args) {
 		return n.args[i+1]
@@ -36,9 +36,8 @@ func (n *Node) setFlag(name, value string) {
 	n.args = args
 }
 
-// Spare is a further node that was not started yet: it founds no cluster and
-// knows the gossip addresses of the cluster's nodes. It is not among Nodes; the
-// caller ends it.
+// Spare returns a further node that is not started yet: it does not begin a cluster, and knows the
+// gossip addresses of the cluster's nodes. It is not in Nodes, and the caller ends it.
 func (c *Cluster) Spare(name string) (*Node, error) {
 	first := c.Nodes[0]
 	data := filepath.Join(filepath.Dir(first.DataDir), name)
@@ -69,7 +68,7 @@ func (c *Cluster) gossip() string {
 	return strings.Join(addresses, ",")
 }
 
-// place gives nodes that never ran their addresses.
+// place assigns addresses to nodes that never ran.
 func (c *Cluster) place() error {
 	for _, n := range c.Nodes {
 		if err := n.readdress(); err != nil {
@@ -79,7 +78,7 @@ func (c *Cluster) place() error {
 	return nil
 }
 
-// readdress gives the node addresses that it never had.
+// readdress assigns addresses to the node that it never had.
 func (n *Node) readdress() error {
 	if n.network == nil {
 		return n.bindLoopback()
@@ -91,7 +90,7 @@ func (n *Node) readdress() error {
 		}
 		return err
 	}
-	// A lab may have been made with its hosts.
+	// The lab may have been created with this host.
 	host := n.network.Host(n.Name)
 	if host == nil {
 		var err error
@@ -104,13 +103,13 @@ func (n *Node) readdress() error {
 	return nil
 }
 
-// labPorts are the same on every host of a lab; the order is that of addressFlags.
+// labPorts are the same on every host of a lab, in the order of addressFlags.
 func labPorts() []int {
 	p := network.NodePorts()
 	return []int{int(p.API), int(p.Admin), int(p.Peer), int(p.Gossip)}
 }
 
-// bindLoopback gives the node free ports of this machine.
+// bindLoopback assigns free ports of this machine to the node.
 func (n *Node) bindLoopback() error {
 	first, err := freeport.Take(len(addressFlags))
 	if err == nil {
@@ -126,8 +125,8 @@ func (n *Node) bind(ip string, ports []int) {
 	n.Client, n.Admin = n.flag("--client-addr"), n.flag("--admin-addr")
 }
 
-// Readdress gives all nodes, which must be stopped, other addresses, as a
-// restart of all pods does.
+// Readdress assigns other addresses to all nodes, which must be stopped, as happens when pods
+// restart.
 func (c *Cluster) Readdress() error {
 	for _, n := range c.Nodes {
 		if err := n.readdress(); err != nil {
@@ -144,7 +143,7 @@ func (c *Cluster) Readdress() error {
 // Gossip returns the value of --join for a node that knows these nodes.
 func (c *Cluster) Gossip() string { return c.gossip() }
 
-// Use sets the program of the node for its next starts.
+// Use sets the binary for the next starts of the node.
 func (n *Node) Use(binary string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -162,5 +161,5 @@ func (n *Node) Wipe() error {
 	return nil
 }
 
-// Prepare makes a cluster without starting its nodes.
+// Prepare returns a cluster whose nodes are not started.
 func Prepare(o Options) (*Cluster, error) { return prepare(o) }

@@ -28,39 +28,39 @@ type Node struct {
 	logPath string
 	spawner *spawner
 	env     func(node string) ([]string, error)
-	network *network.Lab  // nil: the node lives on the loopback interface
-	host    *network.Host // of the lab, once the node has addresses
-	named   bool          // the others know it by its name
+	network *network.Lab  // nil: the node uses the loopback interface
+	host    *network.Host // its host in the lab, once the node has addresses
+	named   bool          // the others refer to it by name
 
 	mu      sync.Mutex
 	process *process // the newest one, nil before the first start
 	exits   []Exit
 }
 
-// Exit is the end of a process of a node.
+// Exit is the end of one process of a node.
 type Exit struct {
 	Pid  int
-	Code int // minus the number of the signal that ended it
+	Code int // negative: the signal that ended it
 	At   time.Time
 }
 
-// Exits are the ends of all processes that the node had, in order.
+// Exits returns the ends of all processes of the node, in order.
 func (n *Node) Exits() []Exit {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.exits)
 }
 
-// process is one run of a node. exited is closed once the process was waited
-// for; code is valid from then on.
+// process is one run of a node. exited is closed after the process was waited for, and code is
+// valid from then on.
 type process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 	code   int
 }
 
-// Start starts the node's process; extra arguments hold for this run only. It
-// does not wait until the node answers.
+// Start starts the node's process. The extra arguments apply only to this run. It does not wait
+// until the node answers.
 func (n *Node) Start(extra ...string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,8 +101,8 @@ func (n *Node) Start(extra ...string) error {
 	return nil
 }
 
-// cleanEnvironment drops the variables that would configure the server, so
-// that only the arguments of the test count.
+// cleanEnvironment removes the variables that would configure the server, so that only the
+// arguments of the test apply.
 func cleanEnvironment(env []string) []string {
 	var out []string
 	for _, v := range env {
@@ -113,8 +113,7 @@ func cleanEnvironment(env []string) []string {
 	return out
 }
 
-// exitCode is that of a process, or minus the number of the signal that ended
-// it.
+// exitCode returns the code of a process, or minus the number of the signal that ended it.
 func exitCode(err error) int {
 	var exit *exec.ExitError
 	if err == nil {
@@ -144,13 +143,13 @@ func (n *Node) current() *process {
 	return n.process
 }
 
-// Running says whether the node's process exists.
+// Running reports whether the node's process exists.
 func (n *Node) Running() bool {
 	p := n.current()
 	return p != nil && !p.gone()
 }
 
-// Pid is the id of the newest process, 0 if there was none.
+// Pid returns the id of the newest process, 0 if there was none.
 func (n *Node) Pid() int {
 	if p := n.current(); p != nil {
 		return p.cmd.Process.Pid
@@ -161,8 +160,8 @@ func (n *Node) Pid() int {
 // Kill ends the process with SIGKILL and waits until it is gone.
 func (n *Node) Kill() error { return n.end(syscall.SIGKILL, time.Minute) }
 
-// Stop ends the process with SIGTERM, waits until it is gone, and returns an
-// error if it did not leave with code 0 in time.
+// Stop ends the process with SIGTERM and waits for it. It fails if the process does not exit with
+// code 0 in time.
 func (n *Node) Stop(within time.Duration) error {
 	if err := n.end(syscall.SIGTERM, within); err != nil {
 		return err
@@ -189,11 +188,10 @@ func (n *Node) end(signal syscall.Signal, within time.Duration) error {
 	}
 }
 
-// Pause stops the process with SIGSTOP: it keeps its ports and its files and
-// does nothing.
+// Pause stops the process with SIGSTOP: it keeps its ports and files but does nothing.
 func (n *Node) Pause() error { return n.signal(syscall.SIGSTOP) }
 
-// Resume lets a paused process go on.
+// Resume continues a paused process.
 func (n *Node) Resume() error { return n.signal(syscall.SIGCONT) }
 
 func (n *Node) signal(signal syscall.Signal) error {
@@ -221,7 +219,7 @@ func (n *Node) WaitExit(within time.Duration) (int, error) {
 	}
 }
 
-// Log is all that the node wrote to stdout and stderr over all its runs.
+// Log returns the output of the node over all its runs.
 func (n *Node) Log() string {
 	text, err := os.ReadFile(n.logPath)
 	if err != nil {
@@ -230,7 +228,7 @@ func (n *Node) Log() string {
 	return string(text)
 }
 
-// LogTail is the last few KiB of the log.
+// LogTail returns the last few KiB of the log.
 func (n *Node) LogTail() string {
 	const keep = 6 << 10
 	text := n.Log()
@@ -240,8 +238,8 @@ func (n *Node) LogTail() string {
 	return text
 }
 
-// Files are the regular files of the data directory whose relative path
-// contains part, sorted by path.
+// Files returns the regular files of the data directory whose relative path contains part, sorted
+// by path.
 func (n *Node) Files(part string) ([]string, error) {
 	var found []string
 	err := filepath.Walk(n.DataDir, func(path string, info os.FileInfo, err error) error {
@@ -263,8 +261,8 @@ func (n *Node) Files(part string) ([]string, error) {
 	return found, nil
 }
 
-// Peer is the host:port at which other nodes reach the node.
+// Peer returns the host:port at which other nodes reach the node.
 func (n *Node) Peer() string { return n.flag("--peer-addr") }
 
-// Gossip is the host:port of gossip.
+// Gossip returns the host:port of gossip.
 func (n *Node) Gossip() string { return n.flag("--gossip-addr") }

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// Status is the answer of GET /v1/status.
+// Status is the answer to GET /v1/status.
 type Status = cluster.Status
 
 // pollEvery is the interval between checks of another process, which offers no event to wait
@@ -35,7 +35,7 @@ func (n *Node) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// Ready says whether GET /healthz/ready answers 200; the error says why not.
+// Ready returns nil if GET /healthz/ready answers 200, otherwise the reason.
 func (n *Node) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -43,7 +43,7 @@ func (n *Node) Ready(ctx context.Context) error {
 	return err
 }
 
-// Metrics is the text of GET /metrics.
+// Metrics returns the text of GET /metrics.
 func (n *Node) Metrics(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -51,7 +51,7 @@ func (n *Node) Metrics(ctx context.Context) (string, error) {
 	return string(body), err
 }
 
-// Get is the body of a GET on the admin port.
+// Get returns the body of a GET on the admin port.
 func (n *Node) Get(ctx context.Context, path string) ([]byte, error) { return n.get(ctx, path) }
 
 func (n *Node) get(ctx context.Context, path string) ([]byte, error) {
@@ -59,7 +59,7 @@ func (n *Node) get(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get %s of %s: %w", path, n.Name, err)
 	}
-	// A paused or killed node must not leave a connection in a pool.
+	// A connection to a paused or killed node must not stay in a pool.
 	request.Close = true
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -76,7 +76,7 @@ func (n *Node) get(ctx context.Context, path string) ([]byte, error) {
 	return body, nil
 }
 
-// WaitReady waits until the node says that it is ready, or its process ends.
+// WaitReady waits until the node is ready, or its process ends.
 func (n *Node) WaitReady(ctx context.Context, within time.Duration) error {
 	return poll(ctx, within, func() error {
 		if p := n.current(); p == nil || p.gone() {
@@ -86,15 +86,14 @@ func (n *Node) WaitReady(ctx context.Context, within time.Duration) error {
 	})
 }
 
-// permanent is an error that waiting cannot cure.
+// permanent is an error for which waiting is useless.
 type permanent struct{ err error }
 
 func (p permanent) Error() string { return p.err.Error() }
 
 func (p permanent) Unwrap() error { return p.err }
 
-// poll calls check until it returns nil, and returns its last error when the
-// time is over.
+// poll calls check until it returns nil, or returns the last error at the end of the time.
 func poll(ctx context.Context, within time.Duration, check func() error) error {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()

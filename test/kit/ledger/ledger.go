@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Body is the body of message number of a group. The ledger reads both from it;
-// what follows a space is padding and not looked at.
+// Body returns the body of a message of a group, by its number. The ledger reads both from it and
+// ignores the padding after a space.
 func Body(group string, number int) string { return group + ":" + strconv.Itoa(number) }
 
 // Delivery is one message of an answered receive.
@@ -23,8 +23,8 @@ type Delivery struct {
 	Redelivered            bool // its receive count is not 1
 }
 
-// Ledger is the account of one queue. Bodies come from Body, and a group's next number
-// is sent when the one before was answered. Safe for concurrent use.
+// Ledger checks the calls to one queue. Bodies come from Body, and a group's next number is sent
+// after the one before was answered. Safe for concurrent use.
 type Ledger struct {
 	mu         sync.Mutex
 	acked      map[string]string // body to message id
@@ -36,7 +36,7 @@ type Ledger struct {
 	problems   []string
 }
 
-// waiter waits for n acknowledgements of sends that were tried after since.
+// waiter waits for n acknowledged sends that were tried after since.
 type waiter struct {
 	since time.Time
 	n     int
@@ -67,36 +67,36 @@ func (l *Ledger) Acknowledged(body, id string, tried time.Time) {
 	})
 }
 
-// Uncertain notes a send without a certain outcome: it may be delivered.
+// Uncertain records a send with unknown outcome: it may be delivered.
 func (l *Ledger) Uncertain(body string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.uncertain[name(body)] = true
 }
 
-// Refused notes a send that was refused: it must never be delivered.
+// Refused records a send that was refused: it must never be delivered.
 func (l *Ledger) Refused(body string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refused[name(body)] = true
 }
 
-// Delivered notes the messages of one answered receive, in their order.
+// Delivered records the messages of one answered receive, in their order.
 func (l *Ledger) Delivered(messages ...Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.deliveries = append(l.deliveries, messages...)
 }
 
-// Problem notes a call that ended as none may.
+// Problem records a call with an unexpected result.
 func (l *Ledger) Problem(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.problems = append(l.problems, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
-// AwaitAcks waits for n sends tried after since and returns when the last of them
-// was acknowledged.
+// AwaitAcks waits until n sends that were tried after since are acknowledged, and returns the time
+// of the last one.
 func (l *Ledger) AwaitAcks(ctx context.Context, since time.Time, n int) (time.Time, error) {
 	w := &waiter{since: since, n: n, done: make(chan time.Time, 1)}
 	l.mu.Lock()
@@ -110,7 +110,7 @@ func (l *Ledger) AwaitAcks(ctx context.Context, since time.Time, n int) (time.Ti
 	}
 }
 
-// Gap is the longest time without an acknowledged send since begin, until now.
+// Gap returns the longest time without an acknowledged send from begin until now.
 func (l *Ledger) Gap(begin time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,11 +142,11 @@ func (l *Ledger) Rejected() int {
 type Report struct {
 	Acked, Uncertain, Refused, Delivered int
 
-	Lost      []string // acknowledged and not delivered
-	Twice     []string // delivered more than once, or with another receive count than 1
-	Reordered []string // acknowledged, and delivered behind a later one of their group
-	Foreign   []string // delivered, and never sent or refused or under another id
-	Problems  []string // as they were noted
+	Lost      []string // acknowledged but not delivered
+	Twice     []string // delivered more than once, or with a receive count other than 1
+	Reordered []string // acknowledged, but delivered after a later one of their group
+	Foreign   []string // delivered, but never sent, refused, or under another id
+	Problems  []string // from Problem
 }
 
 // Report closes the account.
@@ -171,7 +171,7 @@ func (l *Ledger) Report() Report {
 		}
 		seen[body] = true
 		if !acked {
-			continue // it may have taken effect at any time since it was sent
+			continue // it may have taken effect at any time after it was sent
 		}
 		if before, known := last[group]; known && number < before {
 			r.Reordered = append(r.Reordered, body)
@@ -187,7 +187,7 @@ func (l *Ledger) Report() Report {
 	return r
 }
 
-// Faults are the sentences that a test has to fail with, none if all is well.
+// Faults returns the sentences with which a test must fail.
 func (r Report) Faults() []string {
 	faults := slices.Clone(r.Problems)
 	for what, bodies := range map[string][]string{
@@ -202,7 +202,7 @@ func (r Report) Faults() []string {
 	return faults
 }
 
-// String counts it in one line.
+// String returns the numbers in one line.
 func (r Report) String() string {
 	return fmt.Sprintf("%d acknowledged, %d uncertain, %d refused, %d delivered; %d lost, %d twice, %d out of order, %d never sent",
 		r.Acked, r.Uncertain, r.Refused, r.Delivered, len(r.Lost), len(r.Twice), len(r.Reordered), len(r.Foreign))

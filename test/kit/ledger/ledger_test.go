@@ -12,7 +12,7 @@ func delivery(body string) Delivery { return Delivery{Body: body} }
 func TestReport(t *testing.T) {
 	for name, test := range map[string]struct {
 		fill func(l *Ledger)
-		want string // part of the only fault, empty for none
+		want string // part of the only problem, empty for none
 	}{
 		"sound": {func(l *Ledger) {
 			l.Acknowledged("g:0 padding", "a", time.Now())

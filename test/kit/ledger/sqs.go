@@ -5,7 +5,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// FromSQS are the deliveries of a receive that asked for all system attributes.
+// FromSQS returns the deliveries of a receive that asked for all system attributes.
 func FromSQS(messages []types.Message) []Delivery {
 	out := make([]Delivery, len(messages))
 	for i, m := range messages {

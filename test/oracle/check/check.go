@@ -1,6 +1,6 @@
-// Package check judges the history of a fault run by invariants of the clients' view, in one
-// pass for each, and counts whether the run did enough to prove something. The caller may say
-// which calls without an answer took effect. test/oracle/logcheck judges the committed log.
+// Package check judges the history of a fault run by invariants that clients can observe, and
+// counts whether the run did enough to prove something. The caller may name the calls without an
+// answer that took effect. test/oracle/logcheck judges the committed log.
 package check
 
 import (
@@ -14,7 +14,7 @@ import (
 // Violation is a breach of an invariant.
 type Violation struct {
 	Invariant string // I1, I2, ...
-	Checker   string // that found it: one of those of Check, or "log W1" to "log W7"
+	Checker   string // that found it: a name in Check, or "log W1" to "log W7"
 	Text      string
 	At        int64 // microseconds since the start, for the report
 }
@@ -23,12 +23,12 @@ type Violation struct {
 type Report struct {
 	Violations []Violation
 	Counts     map[string]int
-	Short      []string // minimums of what must have happened that were not reached
+	Short      []string // required minimums that were not reached
 
 	profile string
-	resting [2]int          // most descriptors and goroutines of a node when no client worked; 0: not looked at
+	resting [2]int          // most descriptors and goroutines of a node without clients; 0: not measured
 	must    []string        // counts of a fixed scenario that must not be 0
-	waived  map[string]bool // areas whose faults this machine cannot do
+	waived  map[string]bool // areas whose faults this machine does not support
 }
 
 // Verdict is fail, inconclusive or pass.
@@ -47,23 +47,23 @@ type delivery struct {
 	receive  *history.Event
 	message  history.Message
 	position int
-	replay   bool // the handle was seen before: an attempt id gave it again
+	replay   bool // the handle was delivered before, so an attempt id was used
 }
 
-// message is all that a history says about one MessageId.
+// message contains everything in a history about one MessageId.
 type message struct {
 	id, queue, group, dedup, sequence string
-	number                            string // in the answers of sends; a scheduled message has another one
-	publication                       string // id at the topic that delivered it, empty if it is not known
+	number                            string // from the answer to a send; a scheduled message gets another one later
+	publication                       string // id of the publication at its topic, empty if unknown
 
 	acks       []*history.Event // sends answered with this id
 	deliveries []*delivery      // in order of their return
-	deletes    []*history.Event // that may have removed it, in order of their call
-	created    int64            // it existed at this time
-	earliest   int64            // it did not exist before this time
+	deletes    []*history.Event // that may have deleted it, in order of their call
+	created    int64            // a time at which it certainly existed
+	earliest   int64            // a time before which it certainly did not exist
 }
 
-// checker holds a history by what its lines are about.
+// checker holds a history, indexed by the objects of its events.
 type checker struct {
 	rules      history.Rules
 	report     Report
@@ -77,28 +77,28 @@ type checker struct {
 	handles    map[string]*delivery
 	drained    map[string]int64 // queue to the time when it was empty
 	visibility map[string][]*history.Event
-	changes    []int64                   // when leadership moved
+	changes    []int64                   // times of leader changes
 	attempts   map[string]*history.Event // the first receive with an attempt id of a queue
 	touches    []*history.Event          // what faults did to nodes
-	skewed     [][2]int64                // while clocks were wrong, and for their grace
-	uncertain  [][2]int64                // the same, until log time was seen to be close to true time
+	skewed     [][2]int64                // times with a wrong clock, and the grace after each
+	uncertain  [][2]int64                // the same, until log time was again close to true time
 	checking   string                    // the checker at work
-	effects    map[int64]int64           // operations of unknown outcome with their log time, as far as the log is known
+	effects    map[int64]int64           // log times of operations of unknown outcome that took effect, as far as the log is known
 	extensions
 }
 
-// extensions has the parts of a history other than queues and messages.
+// extensions contains the parts of a history about objects that SQS does not have.
 type extensions struct {
 	topics    map[string]*topic
 	sessions  sessions
 	schedules schedules
 }
 
-// Check judges a history by itself. It knows nothing but its lines.
+// Check judges a history without a log.
 func Check(events []history.Event) Report { return CheckWithEffects(events, nil) }
 
-// CheckWithEffects is like Check for a history with known effects: for each operation of unknown
-// outcome that took effect, its number and the log time of its entry (logcheck.Checker.Effects).
+// CheckWithEffects is Check with known effects: for each operation of unknown outcome that took
+// effect, its number and the log time of its entry (logcheck.Checker.Effects).
 func CheckWithEffects(events []history.Event, effects map[int64]int64) Report {
 	events = unwrapped(history.Singles(events))
 	c := &checker{
@@ -126,13 +126,13 @@ func CheckWithEffects(events []history.Event, effects map[int64]int64) Report {
 	return c.report
 }
 
-// named is a checker with the name by which a planted bug asks for it.
+// named is a checker and the name under which a planted bug expects it.
 type named struct {
 	name  string
 	check func()
 }
 
-// checkers are all of them.
+// checkers returns all of them.
 func (c *checker) checkers() []named {
 	return []named{
 		{"loss", c.checkLoss},             // I1, I7
@@ -157,7 +157,7 @@ func (c *checker) checkers() []named {
 	}
 }
 
-// source is the queue whose dead-letter queue this is, empty if it is none.
+// source returns the queue whose dead-letter queue this is, or an empty text.
 func (c *checker) source(queue string) string {
 	for source := range c.rules.DeadLetter {
 		if history.DeadLetterOf(source) == queue {
@@ -167,8 +167,8 @@ func (c *checker) source(queue string) string {
 	return ""
 }
 
-// moved is the message as it is in the dead-letter queue, nil if it was never
-// seen there. It keeps its id.
+// moved returns the message in the dead-letter queue with the same id, nil if it was never seen
+// there.
 func (c *checker) moved(m *message) *message {
 	if _, dead := c.rules.DeadLetter[m.queue]; !dead {
 		return nil
@@ -176,7 +176,6 @@ func (c *checker) moved(m *message) *message {
 	return c.messages[history.DeadLetterOf(m.queue)+"\x00"+m.id]
 }
 
-// message is the message that a delivery was of.
 func (c *checker) message(d *delivery) *message {
 	return c.messages[d.receive.Queue+"\x00"+d.message.ID]
 }
@@ -187,7 +186,7 @@ func (c *checker) violate(invariant string, at int64, format string, args ...any
 	c.report.Counts["violations "+invariant]++
 }
 
-// index sorts the lines by what they are about.
+// index sorts the events by their objects.
 func (c *checker) index() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -227,7 +226,7 @@ func (c *checker) index() {
 				c.indexSession(e)
 				c.indexSchedule(e)
 			}
-		default: // read by the checker it is for
+		default: // read by the checkers that need it
 		}
 	}
 }
@@ -269,7 +268,7 @@ func (c *checker) deliver() {
 				if m.queue == "" {
 					m.queue, m.group, m.dedup = e.Queue, got.Group, got.Dedup
 				}
-				m.sequence = cmp.Or(m.sequence, got.Sequence) // a scheduled one has another when its time has come
+				m.sequence = cmp.Or(m.sequence, got.Sequence) // a scheduled message gets another number when it is due
 				d := &delivery{receive: e, message: got, position: position}
 				if first := c.handles[got.Handle]; first == nil {
 					c.handles[got.Handle] = d
@@ -287,7 +286,7 @@ func (c *checker) deliver() {
 	}
 }
 
-// indexDeletes finds for each message the deletes and the bounds of its birth.
+// indexDeletes finds the deletes of each message, and the bounds of its creation.
 func (c *checker) indexDeletes() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -305,11 +304,12 @@ func (c *checker) indexDeletes() {
 		c.order = append(c.order, m)
 		m.created = never
 		for _, ack := range m.acks {
-			if !c.schedules.in(m.queue) { // there it has its place only when its time has come
+			if !c.schedules.in(m.queue) { // there it gets its place only when it is due
 				m.created = min(m.created, ack.Return)
 			}
 		}
-		// Who made it: the sends of its body, if it was seen; else any of its key.
+		// The calls that may have made it: the sends of its body, if the body was seen, otherwise
+		// any send of its key.
 		makers := c.byKey[m.queue+"\x00"+m.dedup]
 		if len(m.deliveries) > 0 {
 			m.created = min(m.created, m.deliveries[0].receive.Return)
@@ -330,14 +330,14 @@ func (c *checker) indexDeletes() {
 	})
 }
 
-// never is later than every time of a history.
+// never is later than every time in a history.
 const never = int64(1) << 62
 
 // compareSequence compares decimal numbers without leading zeros.
 func compareSequence(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
-// stale says that the handle of a delivery was certainly no longer the message's
-// newest when the delete was called.
+// stale reports whether a newer delivery had certainly replaced the handle of a delivery when the
+// delete was called.
 func (m *message) stale(handle string, call int64) bool {
 	own := 0
 	for _, d := range m.deliveries {
@@ -353,14 +353,14 @@ func (m *message) stale(handle string, call int64) bool {
 	return false
 }
 
-// sendsOf are the sends of a body that a queue was given: those of the body, or the
-// publishes that its subscription let pass.
+// sendsOf returns the sends of a body to a queue, or the publishes of it that pass the filter of
+// the queue's subscription.
 func (c *checker) sendsOf(queue, body string) []*history.Event {
 	return c.sends[c.bodyIn(queue, body)]
 }
 
-// bodyIn is under which name a body is found in a queue: what a topic delivers is in
-// more than one.
+// bodyIn returns the key of a body in sends. It contains the queue if a topic delivers to it,
+// because a topic delivers a body to several queues.
 func (c *checker) bodyIn(queue, body string) string {
 	if c.rules.SubscriptionOf(queue) != nil {
 		return queue + "\x00" + body
@@ -368,8 +368,8 @@ func (c *checker) bodyIn(queue, body string) string {
 	return body
 }
 
-// hidden says that the message may have been put away for longer than a drain
-// waits, by the last change of its visibility.
+// hidden reports whether the last change of visibility may have hidden the message for longer than
+// the drain waits.
 func (c *checker) hidden(m *message) bool {
 	for _, d := range m.deliveries {
 		changes := c.visibility[d.message.Handle]
@@ -380,8 +380,8 @@ func (c *checker) hidden(m *message) bool {
 	return false
 }
 
-// removable is the earliest time at which the message may have been removed by
-// a delete that was entitled to it.
+// removable returns the earliest time at which a delete with the message's newest handle may have
+// deleted it.
 func (m *message) removable() int64 {
 	for _, d := range m.deletes {
 		if !m.stale(d.Handle, d.Call) {
@@ -391,14 +391,13 @@ func (m *message) removable() int64 {
 	return never
 }
 
-// removed is the time from which the message is certainly removed: the return of
-// a delete that was answered well inside the visibility of its delivery, or of a
-// later one if no other delivery came in between.
+// removed returns the time from which the message is certainly deleted: the return of a successful
+// delete whose delivery was certainly still in flight.
 func (c *checker) removed(m *message) int64 {
 	at := never
 	for _, e := range m.deletes {
 		d := c.handles[e.Handle]
-		// Without its lock, the server does not confirm the deletion of a message of a session.
+		// The server accepts the delete of a message in a session only under its lock.
 		held := e.Session != "" || c.sooner(d.receive, e, c.span(d)) && len(c.visibility[e.Handle]) == 0
 		if e.Result == history.OK && e.Error == "" && held {
 			at = min(at, e.Return)

@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// story builds a history by hand. Times are in milliseconds; each call takes 10.
+// story is a hand-made history. Times are in milliseconds, and each call takes 10.
 type story struct {
 	events []history.Event
 	nextID int64
@@ -62,7 +62,7 @@ func (s *story) drained(at int64) {
 	s.events = append(s.events, history.Event{Kind: history.KindDrained, Queue: "q", Call: at * 1000, Return: at * 1000})
 }
 
-// invariants are those that a report says were broken.
+// invariants returns the invariants that a report says were broken.
 func invariants(r Report) string {
 	seen := map[string]bool{}
 	var names []string
@@ -75,7 +75,7 @@ func invariants(r Report) string {
 	return strings.Join(names, " ")
 }
 
-// wantInvariants wants these to be broken and no others, in any order.
+// wantInvariants checks that exactly these invariants are broken.
 func wantInvariants(t *testing.T, want string, r Report) {
 	t.Helper()
 	fired, wanted := strings.Fields(invariants(r)), strings.Fields(want)
@@ -86,14 +86,14 @@ func wantInvariants(t *testing.T, want string, r Report) {
 	}
 }
 
-// count is a look at the counters through a node, with the log time of its answer.
+// count adds a read of the counters through a node, with the log time of its answer.
 func (s *story) count(at int64, node, visible, hidden string) {
 	e := s.add(at, history.Event{Action: history.Counts, Node: node})
 	e.Attributes = map[string]string{history.Visible: visible, history.NotVisible: hidden, history.Delayed: "0"}
 	e.LogTime = at + 5
 }
 
-// uses is a look at a process after healing.
+// uses adds a measurement of a process after a repair.
 func (s *story) uses(at int64, descriptors, goroutines int) {
 	s.events = append(s.events, history.Event{
 		Kind: history.KindUsage, Action: history.Healed, Node: "n1", Call: at * 1000, Return: at * 1000,
@@ -101,8 +101,8 @@ func (s *story) uses(at int64, descriptors, goroutines int) {
 	})
 }
 
-// TestUnplanted has histories for the invariants that no planted bug of the selftest
-// breaks, and sound ones that resemble them.
+// TestUnplanted contains histories for the invariants that no planted bug of the selftest breaks,
+// and correct ones that resemble them.
 func TestUnplanted(t *testing.T) {
 	cases := []struct {
 		name, want string
@@ -182,10 +182,10 @@ func TestARunThatDetectsNothingIsInconclusive(t *testing.T) {
 	}
 }
 
-// TestLateReceives are repetitions that found nothing, while the call they repeat took
-// the messages. It is a violation unless the log shows that the call came later.
+// TestLateReceives contains repeated receives that found nothing, although the first call received
+// the messages. This is a violation unless the log shows that the first call was executed later.
 func TestLateReceives(t *testing.T) {
-	tell := func(answers ...int64) *story { // their log times
+	tell := func(answers ...int64) *story { // the answers' log times
 		s := newStory()
 		s.send(0, "a", "a", "A", "10")
 		s.lost(100, "t")

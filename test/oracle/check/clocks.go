@@ -7,21 +7,19 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// All windows and deadlines of the product are measured in log time, and an
-// answer says at which log time it was given: two answers can be compared
-// exactly, whatever the clocks do. Where the harness's own clock has to serve,
-// the slack of the rules applies, and nothing is judged while log time may be away
-// from true time because a clock is or was wrong.
+// All windows and deadlines of the product are measured in log time, and an answer contains its log
+// time. So two answers can be compared exactly, whatever the clocks do. Comparisons by the
+// harness's clock allow for the slack of the rules, and are not made while a wrong clock may keep
+// log time away from true time.
 
-// clockGrace is the time after the correction of a clock in which log time may still be late, or
-// drift from true time (faults.md I16).
+// clockGrace is how long after the correction of a clock log time may still differ from true time
+// (faults.md I16).
 const clockGrace = 60_000_000
 
-// clockTrifle is by how much a clock may be moved without a difference to anything
-// that is judged here.
+// clockTrifle is by how much a clock may be moved without any effect on the checks.
 const clockTrifle = 100
 
-// indexClocks finds what moved a clock by more than the slack.
+// indexClocks finds the times in which a clock was moved by more than clockTrifle.
 func (c *checker) indexClocks() {
 	for _, t := range c.touches {
 		if t.Action == history.TouchClock && (t.Count == 0 || max(t.Count, -t.Count) > clockTrifle) {
@@ -46,16 +44,15 @@ func (c *checker) indexClocks() {
 	}
 }
 
-// calm reports that no clock was wrong between two times or shortly before, and that no earlier
-// error makes log time early.
+// calm reports whether log time was certainly close to true time between two times.
 func (c *checker) calm(from, to int64) bool { return !overlaps(c.uncertain, from, to) }
 
 func overlaps(spans [][2]int64, from, to int64) bool {
 	return slices.ContainsFunc(spans, func(s [2]int64) bool { return s[0] <= to && from <= s[1] })
 }
 
-// sooner says that the second operation certainly came less than a span of log
-// time after the first took effect.
+// sooner reports whether the second operation certainly took effect less than a span of log time
+// after the first one.
 func (c *checker) sooner(first, second *history.Event, span int64) bool {
 	began := c.origin(first)
 	if began == first && first.LogTime > 0 && second.LogTime > 0 {
@@ -64,8 +61,8 @@ func (c *checker) sooner(first, second *history.Event, span int64) bool {
 	return second.Return < began.Call+span-c.rules.Slack && c.calm(began.Call, second.Return)
 }
 
-// origin is the call that may have taken the messages of a receive: the first
-// with its attempt id.
+// origin returns the call that may have received the messages of a receive: the first one with its
+// attempt id.
 func (c *checker) origin(e *history.Event) *history.Event {
 	if e.Attempt == "" || e.Action != history.Receive {
 		return e
@@ -84,24 +81,23 @@ func (c *checker) span(d *delivery) int64 {
 	return c.rules.Visibility
 }
 
-// Limits of I16: how far log time may be from true time without a clock that is
-// wrong, between which times its speed is measured, and by how much it may seem to
-// move away from true time.
+// Limits of I16: the distance between log time and true time while clocks are right, the interval
+// in which the speed of log time is measured, and the tolerance for its drift.
 const (
 	timeOffMax = 1_000_000
 	speedEvery = 10_000_000
-	closeBy    = 1_000_000 // answers further apart may have no leader between them
+	closeBy    = 1_000_000 // between answers further apart there may have been no leader
 	driftMax   = 250_000
 )
 
-// checkTime checks I16: the log time of an answer is between call and return. After a fast clock
-// is corrected, log time may stay early by a lead. The lead must not grow, and log time must
-// advance at half the speed of true time or more, while there are answers.
+// checkTime checks I16: the log time of an answer is between its call and return. After a fast
+// clock was corrected, log time may be ahead. The lead must not grow, and while there are answers
+// log time must advance at half the speed of true time at least.
 func (c *checker) checkTime() {
 	c.checkFalling()
 	wrong := false
-	least := never                 // the smallest certain lead since the clocks are right
-	var first, last *history.Event // of answers that follow each other closely
+	least := never                 // the smallest certain lead since the clocks were corrected
+	var first, last *history.Event // of answers that follow one another closely
 	for _, e := range c.stamped() {
 		at := (e.LogTime - c.rules.Started) * 1000
 		lead, behind := at-e.Return, e.Call-at
@@ -110,7 +106,7 @@ func (c *checker) checkTime() {
 		var far bool
 		far, least = c.leadTooLarge(e, lead, at-e.Call, least)
 		if !wrong && (behind > timeOffMax && !overlaps(c.skewed, e.Call, e.Return) || far) {
-			wrong = true // one is enough: it stays wrong for a while
+			wrong = true // one violation is enough, as the next answers are wrong, too
 			c.violate("I16", e.Return, "send %d: log time is %d ms after its return, %d ms before its call", e.ID, lead/1000, behind/1000)
 		}
 		if last == nil || e.Return-last.Return > closeBy {
@@ -128,20 +124,20 @@ func (c *checker) checkTime() {
 	}
 }
 
-// checkFalling is I16: an entry has no earlier time than the one before it.
+// checkFalling checks I16: log time never decreases from entry to entry.
 func (c *checker) checkFalling() {
 	answers := slices.DeleteFunc(c.stamped(), func(e *history.Event) bool { return e.Index == 0 })
 	slices.SortFunc(answers, func(a, b *history.Event) int { return cmp.Compare(a.Index, b.Index) })
 	for i := 1; i < len(answers); i++ {
 		if before, e := answers[i-1], answers[i]; before.Index < e.Index && e.LogTime < before.LogTime {
 			c.violate("I16", e.Return, "log time fell by %d ms from entry %d to %d", before.LogTime-e.LogTime, before.Index, e.Index)
-			return // one is enough: the next ones follow from it
+			return // one violation is enough, as others follow from it
 		}
 	}
 }
 
-// stamped are the answers whose log time is that of their own entry. What is answered
-// without a new entry has the time of an older one.
+// stamped returns the answers whose log time is that of their own entry. Answers without an entry
+// have the time of an older one.
 func (c *checker) stamped() []*history.Event {
 	var answers []*history.Event
 	for i := range c.events {
@@ -154,11 +150,11 @@ func (c *checker) stamped() []*history.Event {
 	return answers
 }
 
-// leadTooLarge checks an answer whose log time is early by at least lead and at most most. The
-// lead that remained when clocks were corrected, least, can only fall.
+// leadTooLarge checks an answer whose log time is ahead by a time between lead and most. least is
+// the smallest lead since the clocks were corrected, which must not grow.
 func (c *checker) leadTooLarge(e *history.Event, lead, most, least int64) (bool, int64) {
 	if overlaps(c.skewed, e.Call, e.Return) {
-		return false, never // it may be anywhere, until clocks were right for a while
+		return false, never // any lead is possible until the clocks are right for a while
 	}
 	if least == never && !c.skewedBefore(e.Return) {
 		least = 0
@@ -169,12 +165,12 @@ func (c *checker) leadTooLarge(e *history.Event, lead, most, least int64) (bool,
 	return false, min(least, max(most, 0))
 }
 
-// skewedBefore says that a clock was wrong at some time before.
+// skewedBefore reports whether a clock was wrong at some time before.
 func (c *checker) skewedBefore(at int64) bool {
 	return slices.ContainsFunc(c.skewed, func(s [2]int64) bool { return s[0] <= at })
 }
 
-// most keeps the largest of some values in a count.
+// most records the largest of some values in a count.
 func (c *checker) most(name string, value int) {
 	c.report.Counts[name] = max(c.report.Counts[name], value)
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// dated gives the last operation the log time of its answer, in milliseconds.
+// dated sets the log time of the last operation's answer, in milliseconds.
 func (s *story) dated(ms int64) { s.events[len(s.events)-1].LogTime = ms }
 
-// clock is a fault of a clock from and to a time in milliseconds.
+// clock adds a clock fault between two times in milliseconds.
 func (s *story) clock(from, to int64) {
 	s.events = append(s.events, history.Event{Kind: history.KindTouch, Node: "n1", Action: history.TouchClock, Call: from * 1000,
 		Return: to * 1000, Detail: history.Detail{Count: 600_000}})
 }
 
-// touch is something that a fault did to a node.
+// touch adds an effect of a fault on a node.
 func (s *story) touch(node, what string, from, to int64) {
 	s.events = append(s.events, history.Event{Kind: history.KindTouch, Node: node, Action: what, Call: from * 1000, Return: to * 1000})
 }
 
-// sendsWithLead adds sends between two times. Log time is early by ms milliseconds, which change
-// with every send.
+// sendsWithLead adds sends between two times. Their log time is ahead by ms milliseconds, which
+// change with every send.
 func (s *story) sendsWithLead(from, to, ms, change int64) {
 	for at := from; at < to; at += 500 {
 		name := fmt.Sprint("at ", at)
@@ -33,7 +33,7 @@ func (s *story) sendsWithLead(from, to, ms, change int64) {
 	}
 }
 
-// observed is something that the run saw of a node.
+// observed adds an observation about a node.
 func (s *story) observed(at int64, action string) {
 	s.events = append(s.events, history.Event{Kind: history.KindObserved, Action: action, Node: "n1", Call: at * 1000, Return: at * 1000})
 }
@@ -43,8 +43,8 @@ func timeout(seconds int64) *int64 {
 	return &us
 }
 
-// TestStoriesOfTime are histories in which clocks, batches, dead letters and ends
-// of processes matter, with the invariants that must fire, none if they are sound.
+// TestStoriesOfTime contains histories in which clocks, batches, dead letters and ends of processes
+// matter, with the invariants that they break.
 func TestStoriesOfTime(t *testing.T) {
 	cases := []struct {
 		name, want string
@@ -236,15 +236,15 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
-// failpoint is a crash of a node at a place, from and to a time in milliseconds.
+// failpoint adds a crash of a node at a failpoint, between two times in milliseconds.
 func (s *story) failpoint(node string, from, to int64) {
 	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "failpoint", Action: "crash at answer", Node: node,
 		Call: from * 1000, Return: to * 1000})
 	s.touch(node, history.TouchFailpoint, from, to)
 }
 
-// TestWhatFaultsSee: a fault may see for itself that a node breaks an invariant, and
-// a node ends at a failpoint only if it was armed there.
+// TestWhatFaultsSee checks that a fault can report that a node broke an invariant, and that a node
+// may end at a failpoint only if it was armed.
 func TestWhatFaultsSee(t *testing.T) {
 	cases := []struct {
 		name, want string
@@ -275,8 +275,7 @@ func TestWhatFaultsSee(t *testing.T) {
 	}
 }
 
-// TestAScenarioMustDoWhatItIsAbout checks that a scenario without effective faults is
-// inconclusive.
+// TestAScenarioMustDoWhatItIsAbout checks that a scenario without effective faults is inconclusive.
 func TestAScenarioMustDoWhatItIsAbout(t *testing.T) {
 	s := newStory()
 	s.events[0].Rules.Must = []string{"fault crash at answer", "observed crashes at a place"}

@@ -8,16 +8,16 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// checkCounters is the part of I15 about counters. A queue holds at least what was
-// sent before and is delivered later, and at most what was sent and not certainly
-// removed; when it was drained, nothing but what was put away for long, and the
-// same by the word of every node.
+// checkCounters checks the part of I15 about counters. A queue holds at least the messages that
+// were sent before and are delivered later, and at most those that were sent and not certainly
+// deleted. After its drain it holds only messages that may be hidden for long, and all nodes report
+// the same.
 func (c *checker) checkCounters() {
 	queues := map[string][]*message{}
 	for _, m := range c.order {
 		queues[m.queue] = append(queues[m.queue], m)
 	}
-	after := map[string]*history.Event{} // the first look after the drain
+	after := map[string]*history.Event{} // the first one after the drain
 	for i := range c.events {
 		e := &c.events[i]
 		if e.Kind != history.KindOp || e.Action != history.Counts || e.Result != history.OK || e.Error != "" {
@@ -66,8 +66,8 @@ func held(e *history.Event) (total int, ok bool) {
 	return total, true
 }
 
-// onlyMoved are messages that were seen in the dead-letter queue alone: nobody knows
-// when they left this one.
+// onlyMoved returns the messages that were seen only in the dead-letter queue, so that it is
+// unknown when they left this one.
 func (c *checker) onlyMoved(queue string, queues map[string][]*message) []*message {
 	if _, dead := c.rules.DeadLetter[queue]; !dead {
 		return nil
@@ -81,7 +81,7 @@ func (c *checker) onlyMoved(queue string, queues map[string][]*message) []*messa
 	return only
 }
 
-// mayBeHeld says that the message may have been in its queue at a look.
+// mayBeHeld reports whether the message may have been in its queue when the counters were read.
 func (c *checker) mayBeHeld(m *message, e *history.Event) bool {
 	if m.earliest > e.Return || c.removed(m) < e.Call {
 		return false
@@ -93,9 +93,9 @@ func (c *checker) mayBeHeld(m *message, e *history.Event) bool {
 	return !drained || e.Call < end || c.hidden(m)
 }
 
-// certainlyHeld says that it was: it was sent by then, by log time, and delivered by
-// a receive that was called later. In a dead-letter queue it bears the time when it
-// was sent to the other queue.
+// certainlyHeld reports whether the message was certainly in its queue: it was sent before by log
+// time, and a later receive delivered it. It returns false for a dead-letter queue, whose messages
+// keep the time of the send to the source queue.
 func (c *checker) certainlyHeld(m *message, e *history.Event) bool {
 	if e.LogTime == 0 || c.source(m.queue) != "" {
 		return false

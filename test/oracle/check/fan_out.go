@@ -8,17 +8,16 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// A topic accepts a message and gives it to every queue whose subscription lets it pass,
-// in one entry of the log. An answer to a publish names the message at the topic, which
-// a queue shows only in an envelope: without one it is known by its body, which no other
-// has.
+// A topic accepts a message and delivers it to every queue whose filter it passes, in one entry of
+// the log. The answer to a publish has the publication's id, which a queue shows only in an
+// envelope. Without an envelope, the body identifies the publication, as it is unique.
 
 // topic has the events of a topic in a history.
 type topic struct {
 	publishes    []*history.Event
 	publications map[string]*publication // by id
 	ofBody       map[string]string       // publication by body, as envelopes show it
-	bodies       map[string]bool         // that were published, be it in vain
+	bodies       map[string]bool         // all published bodies, whatever the result
 }
 
 // publication is a message at its topic.
@@ -26,10 +25,10 @@ type publication struct {
 	id, number, group, dedup string
 	extra                    string
 	acks                     []*history.Event // publishes answered with this id
-	seen                     int64            // a receive that has it returned; never if none
+	seen                     int64            // return of the receive that has it; never: no receive has it
 }
 
-// unwrapped is a history with what was published in place of envelopes.
+// unwrapped returns the history with publications in place of their envelopes.
 func unwrapped(events []history.Event) []history.Event {
 	for i := range events {
 		if r := events[i].Rules; events[i].Kind == history.KindRun && r != nil && len(r.Subscriptions) > 0 {
@@ -46,7 +45,7 @@ func (c *checker) topic(name string) *topic {
 	return c.topics[name]
 }
 
-// indexPublish makes of a publish a send to each queue that it is for.
+// indexPublish turns a publish into sends to the queues it is for.
 func (c *checker) indexPublish(e *history.Event) {
 	t := c.topic(e.Topic)
 	t.publishes = append(t.publishes, e)
@@ -64,8 +63,8 @@ func (c *checker) indexPublish(e *history.Event) {
 	}
 }
 
-// resolve finds the publication of each message in a subscribed queue, and the publishes whose
-// answers name it.
+// resolve finds the publication of each message in a subscribed queue, and the publishes that were
+// answered with its id.
 func (c *checker) resolve() {
 	for _, t := range c.topics {
 		for _, e := range t.publishes {
@@ -91,7 +90,7 @@ func (c *checker) resolve() {
 	}
 }
 
-// acknowledge notes an answer to a publish.
+// acknowledge records an answer to a publish.
 func (c *checker) acknowledge(t *topic, e *history.Event) {
 	p := t.publications[e.Message]
 	if p == nil {
@@ -112,8 +111,8 @@ func (c *checker) acknowledge(t *topic, e *history.Event) {
 	p.acks = append(p.acks, e)
 }
 
-// enveloped reads the publication from the envelope of a message. No answer may name that
-// publication.
+// enveloped reads the publication from the envelope of a message, also if no answer contained its
+// id.
 func (c *checker) enveloped(t *topic, m *message) {
 	for _, d := range m.deliveries {
 		got := d.message
@@ -138,7 +137,7 @@ func (c *checker) enveloped(t *topic, m *message) {
 	}
 }
 
-// envelopes says that every message of a topic was seen in an envelope.
+// envelopes reports whether every message of a topic was seen in an envelope.
 func (c *checker) envelopes(topic string) bool {
 	return slices.ContainsFunc(c.rules.Subscriptions, func(s history.Subscription) bool {
 		_, drained := c.drained[s.Queue]
@@ -146,8 +145,8 @@ func (c *checker) envelopes(topic string) bool {
 	})
 }
 
-// checkFanOut is I18: what was published is in each queue whose subscription lets it
-// pass exactly once, in the order of the topic in each group, and in no other.
+// checkFanOut checks I18: a publication is in each queue whose filter it passes exactly once, in
+// the topic's order in each group, and in no other queue.
 func (c *checker) checkFanOut() {
 	for _, name := range slices.Sorted(maps.Keys(c.topics)) {
 		t := c.topics[name]
@@ -160,7 +159,7 @@ func (c *checker) checkFanOut() {
 	}
 }
 
-// numbered are the publications of a topic in the form that checkNumbersOf judges.
+// numbered returns the publications of a topic as messages for checkNumbersOf.
 func (t *topic) numbered(name string) []*message {
 	first := map[string]int64{} // call of the first publish of a key
 	for _, e := range t.publishes {
@@ -221,8 +220,8 @@ func (c *checker) checkSubscription(t *topic, s *history.Subscription) {
 	c.checkDelivered(t, s, in)
 }
 
-// checkDelivered finds what did not come. One entry delivers to all queues, so what any
-// of them has, each must have.
+// checkDelivered finds missing deliveries. One entry delivers to all queues, so if one has a
+// publication, all must have it.
 func (c *checker) checkDelivered(t *topic, s *history.Subscription, in map[string]*message) {
 	end, drained := c.drained[s.Queue]
 	for _, id := range slices.Sorted(maps.Keys(t.publications)) {

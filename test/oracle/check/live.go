@@ -8,21 +8,20 @@ import (
 
 // Limits of I14.
 const (
-	// answerGrace is the time beyond the request timeout in which a node of a minority must
-	// refuse, for the network and a busy machine.
+	// answerGrace is how long after the request timeout a minority node may still take to refuse,
+	// for the network and a busy machine.
 	answerGrace = 2_000_000
-	// leaseTime bounds the time for which a leader that was cut off still leads. Its answers
-	// until then were true at the time of the call.
+	// leaseTime bounds how long an isolated leader still leads. Until then its answers are valid.
 	leaseTime = 3_000_000
-	// steadyTime is the time without faults after which a run checks for a stable leader.
+	// steadyTime is a time without faults in which leadership should be stable.
 	steadyTime = 60_000_000
 	// changesMost bounds the changes of the leader in steadyTime.
 	changesMost = 1
 )
 
-// checkService is I14: service through each node of a majority within a time after
-// healing; then for a minute, with at most one change of leader; and a minority that
-// says no in time.
+// checkService checks I14: within a time after the repair each node of a majority serves, then for
+// a minute without interruption and with at most one change of the leader, and nodes of a minority
+// refuse in time.
 func (c *checker) checkService() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -55,8 +54,7 @@ func (c *checker) checkService() {
 	}
 }
 
-// checkMinority judges a call to a node that is cut off from the others and still
-// hears its clients.
+// checkMinority checks a call to a node that clients reach but other nodes do not.
 func (c *checker) checkMinority(e *history.Event) {
 	c.report.Counts["calls to a minority"]++
 	if took := e.Return - e.Call; c.rules.Timeout > 0 && took > c.rules.Timeout+answerGrace && !c.stalled(e.Call, e.Return) {
@@ -68,7 +66,7 @@ func (c *checker) checkMinority(e *history.Event) {
 	}
 }
 
-// stalled says that the machine stood still for a while between two times.
+// stalled reports whether the machine stood still at some moment between two times.
 func (c *checker) stalled(from, to int64) bool {
 	return slices.ContainsFunc(c.touches, func(t *history.Event) bool {
 		return t.Action == history.TouchMachine && t.Call <= to && from <= t.Return

@@ -16,17 +16,17 @@ const (
 	profileNight    = "night"
 )
 
-// minimum is the least number of events with which a run proves something.
+// minimum is the least count of an event with which a run proves something.
 type minimum struct {
 	name  string
 	least int
 	quick int    // in a short run
-	soak  int    // in a soak as a whole; its parts have none but that of operations
-	area  string // waived if the machine or the build cannot do faults there
+	soak  int    // in a soak as a whole; of its parts only operations are required
+	area  string // waived if this machine or build does not support faults in the area
 }
 
-// minimums are of a run of the default length, a short one and a soak. The rates are
-// a twentieth of what a run of that length does on two busy cores.
+// minimums lists the counts for a run of the default length, a short run, and a soak. Rates are a
+// twentieth of what two busy cores reach.
 var minimums = [...]minimum{
 	{name: "operations ok", least: 5000, quick: 300, soak: 100_000},
 	{name: "operations info", least: 50, quick: 1, soak: 1000},
@@ -87,7 +87,7 @@ var minimums = [...]minimum{
 	{name: "cancels that came too late", least: 5, soak: 100},
 }
 
-// ReplicasAgreed counts how often all replicas were found alike.
+// ReplicasAgreed counts how often all replicas were found equal.
 const ReplicasAgreed = "replicas agreed"
 
 // Least is the minimum of a count in a run of a profile.
@@ -100,8 +100,8 @@ func Least(profile, name string) int {
 	return 0
 }
 
-// Demanded are the names of the faults that a run of a profile must do once at least,
-// and that this table waives only for a machine that does not support them.
+// Demanded returns the names of the faults that a run of a profile must inject at least once,
+// unless the machine does not support them.
 func Demanded(profile string) []string {
 	var names []string
 	for _, m := range minimums {
@@ -125,7 +125,7 @@ func (m minimum) of(profile string) int {
 		}
 		return m.quick
 	case profileNight:
-		// Its faults are drawn: twenty such runs together have them all.
+		// A night run draws its faults, so it has only some of them.
 		if strings.HasPrefix(m.name, "fault ") || strings.HasPrefix(m.name, "observed ") || strings.Contains(m.name, "leader change") {
 			return m.quick
 		}
@@ -151,18 +151,18 @@ func (c *checker) checkMinimums() {
 	if n := c.report.Counts["sends refused"]; n > 0 {
 		c.report.Leave("sends refused: %d, none expected", n)
 	}
-	// A part of a soak need not have everything; the whole must (Sum).
+	// A part of a soak may lack some events; the whole must have all (Sum).
 	if c.report.profile != profileSoak {
 		c.report.fall()
 	}
 }
 
-// Leave notes what could not be judged: no other part of a run makes up for it.
+// Leave records a check that could not be made, which no other part of a run can replace.
 func (r *Report) Leave(format string, args ...any) {
 	r.Short = append(r.Short, fmt.Sprintf(format, args...))
 }
 
-// count counts one line.
+// count counts one event.
 func (c *checker) count(e *history.Event) {
 	n := c.report.Counts
 	switch {
@@ -194,14 +194,14 @@ func (c *checker) count(e *history.Event) {
 	}
 }
 
-// Minimum is one of them, and how it was met.
+// Minimum is a minimum with the count that was reached.
 type Minimum struct {
 	Name       string
 	Least, Got int
-	Waived     bool // this machine or build cannot do such faults
+	Waived     bool // this machine or build does not support such faults
 }
 
-// Minimums are those that hold for the run.
+// Minimums returns the minimums for the run.
 func (r *Report) Minimums() []Minimum {
 	var all []Minimum
 	for _, m := range minimums {
@@ -213,7 +213,7 @@ func (r *Report) Minimums() []Minimum {
 	return all
 }
 
-// fall adds the minimums that were not reached to what is short.
+// fall adds the minimums that were not reached to Short.
 func (r *Report) fall() {
 	for _, name := range r.must {
 		if r.Counts[name] == 0 {

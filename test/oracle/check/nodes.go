@@ -7,8 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// checkReplicas is I13(b), (c) and (f) and I15 as the run noted them, and what
-// faults saw of the node that they broke.
+// checkReplicas reports what the run itself found about I13(b), (c), (f) and I15, and the
+// invariants that faults saw broken.
 func (c *checker) checkReplicas() {
 	for _, e := range c.events {
 		switch {
@@ -20,8 +20,8 @@ func (c *checker) checkReplicas() {
 	}
 }
 
-// checkStates is I13(b) by the looks at the nodes: one index has one state. A node
-// that shows two of them by itself has changed its state behind the log, I17.
+// checkStates checks I13(b) with the status of nodes: all have the same state at one index. If one
+// node has two states at an index, it changed its state outside of the log (I17).
 func (c *checker) checkStates() {
 	type look struct {
 		node string
@@ -47,12 +47,12 @@ func (c *checker) checkStates() {
 	}
 }
 
-// endGrace is the time after a fault in which a node may still end because of it: the disk
-// deadline of these runs, and the time to detect it and to exit.
+// endGrace is how long after a fault a node may still end because of it: the disk deadline of these
+// runs, plus some time to notice it and to exit.
 const endGrace = 10_000_000
 
-// explains says which touches are the reason of which exit codes. A replica that
-// differs (83), a panic, and codes without a meaning have no reason that a run gives.
+// explains maps exit codes to the faults that can cause them. No fault explains a replica that
+// differs (83), a panic, or an unknown code.
 var explains = map[string][]string{
 	"80": {history.TouchPowerCut, history.TouchHang, history.TouchGone, history.TouchFull, history.TouchError,
 		history.TouchFlip},
@@ -66,7 +66,7 @@ var explains = map[string][]string{
 	history.CrashCode: {history.TouchFailpoint},
 }
 
-// meaning is the invariant that is broken by an end without a reason, and how.
+// meaning returns the invariant that an unexplained end breaks, and a text.
 func meaning(code string) (invariant, text string) {
 	switch code {
 	case "80", "82", "84", "85":
@@ -85,9 +85,8 @@ func meaning(code string) (invariant, text string) {
 	return "I15", "which has no reason"
 }
 
-// checkEnds is I17 and the rest of I13: a process that ended by itself says by its
-// exit code why, and something must have been done to this very node, shortly
-// before, that is such a reason.
+// checkEnds checks I17 and the rest of I13: if a process ended by itself, a fault that explains its
+// exit code must have affected this node shortly before.
 func (c *checker) checkEnds() {
 	for _, e := range c.events {
 		code, ended := strings.CutPrefix(e.Action, "exit code ")
@@ -103,8 +102,8 @@ func (c *checker) checkEnds() {
 	}
 }
 
-// explained says whether one of these things was done to the node of an event until
-// shortly before it.
+// explained reports whether one of these faults affected the node of the event, during the event or
+// shortly before.
 func (c *checker) explained(e history.Event, reasons []string) bool {
 	return slices.ContainsFunc(c.touches, func(t *history.Event) bool {
 		return slices.Contains(reasons, t.Action) && (t.Node == e.Node || t.Action == history.TouchMachine) && t.Call <= e.Call &&
@@ -112,7 +111,7 @@ func (c *checker) explained(e history.Event, reasons []string) bool {
 	})
 }
 
-// failTime is within which a node must end that met an error of its disk.
+// failTime is the time within which a node with a disk error must end.
 const failTime = 10_000_000
 
 // checkFailures checks I17: a node with an observed disk error ends.

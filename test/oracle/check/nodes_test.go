@@ -7,8 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// TestEndsHaveTheirReason: a process that ends by itself is excused only by what was
-// done to this node, of a kind that explains the code, until shortly before.
+// TestEndsHaveTheirReason checks that the end of a process is excused only by a fault on this node
+// that explains the exit code and lasted until shortly before.
 func TestEndsHaveTheirReason(t *testing.T) {
 	for _, c := range []struct {
 		code, what, node string
@@ -47,7 +47,7 @@ func TestEndsHaveTheirReason(t *testing.T) {
 	}
 }
 
-// TestAFaultThatDidNotRunExcusesNothing: it is in the history, with its name.
+// TestAFaultThatDidNotRunExcusesNothing checks a fault that is in the history but was not injected.
 func TestAFaultThatDidNotRunExcusesNothing(t *testing.T) {
 	s := newStory()
 	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "disk", Action: "disk of one gone", Node: "n1",
@@ -56,7 +56,7 @@ func TestAFaultThatDidNotRunExcusesNothing(t *testing.T) {
 	wantInvariants(t, "I17", Check(s.events))
 }
 
-// TestService checks I14 except for the leader.
+// TestService checks I14, except for the leader.
 func TestService(t *testing.T) {
 	minority := func(s *story, at, took int64, result history.Result) {
 		s.add(at, history.Event{Action: history.Send, Body: fmt.Sprint(at), Result: result, Workload: history.Minority, Node: "n1",
@@ -126,14 +126,14 @@ func TestService(t *testing.T) {
 	}
 }
 
-// looked is a look at a node.
+// looked adds a status of a node.
 func (s *story) looked(node string, applied uint64, hash string) {
 	s.events = append(s.events, history.Event{Kind: history.KindStatus, Node: node,
 		Detail: history.Detail{Status: &history.Status{Role: "follower", Applied: applied, Hash: hash}}})
 }
 
-// TestAQueueThatWasNotDrainedIsNotJudged: then nobody knows what it lost, in a part of a
-// long run as well as in the whole.
+// TestAQueueThatWasNotDrainedIsNotJudged checks that losses are not judged without a drain, in a
+// part of a long run and in the whole.
 func TestAQueueThatWasNotDrainedIsNotJudged(t *testing.T) {
 	s := newStory()
 	s.events[0].Rules.Profile, s.events[0].Rules.Quick, s.events[0].Rules.Queues = profileSoak, false, []string{"q", "r"}

@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// checkAttempts is I6: within its window a repeated receive gives the same
-// messages with the same handles and counts, or is refused.
+// checkAttempts checks I6: within its window a repeated receive returns the same messages with the
+// same handles and counts, or is refused.
 func (c *checker) checkAttempts() {
 	for _, receives := range c.receives {
 		calls := map[string][]*history.Event{}
@@ -47,7 +47,7 @@ func (c *checker) checkAttempts() {
 	}
 }
 
-// differs says how a repeated receive breaks the rule, empty if it does not.
+// differs returns how a repeated receive breaks the rule, empty if it does not.
 func (c *checker) differs(first, again *history.Event) string {
 	same := func(field func(history.Message) string) bool {
 		return slices.EqualFunc(first.Messages, again.Messages, func(a, b history.Message) bool { return field(a) == field(b) })
@@ -77,8 +77,8 @@ func (c *checker) differs(first, again *history.Event) string {
 	return ""
 }
 
-// checkDeletes is I8: what a delete or a purge removed is not delivered by a
-// receive called later.
+// checkDeletes checks I8: a receive that is called after a delete or purge does not deliver the
+// deleted messages.
 func (c *checker) checkDeletes() {
 	for _, m := range c.order {
 		removed := c.removed(m)
@@ -103,10 +103,9 @@ func (c *checker) checkDeletes() {
 	}
 }
 
-// checkVisibility is I10, and the part of I6 about answers that were lost: a
-// message in flight is given to nobody else, its count grows by one with each
-// delivery, and a count that grew unseen is explained by a receive that got no
-// answer and was not repeated.
+// checkVisibility checks I10, and I6 for lost answers: a message in flight is delivered to nobody
+// else, and its count grows by one with each delivery. If the count grew more, a receive without an
+// answer that was not repeated must explain it.
 func (c *checker) checkVisibility() {
 	lost := c.lostReceives()
 	for _, m := range c.order {
@@ -119,11 +118,11 @@ func (c *checker) checkVisibility() {
 				continue
 			}
 			if d.receive.Session != "" || before != nil && before.receive.Session != "" {
-				before = d // the holder of the lock may abandon messages at any time, see checkSessions
+				before = d // the holder may abandon messages at any time, see checkSessions
 				continue
 			}
 			previous, previousLog := int64(0), int64(0)
-			count := c.rules.DeadLetter[c.source(m.queue)] // 0 but for dead letters
+			count := c.rules.DeadLetter[c.source(m.queue)] // 0 unless it is a dead letter
 			if before != nil {
 				c.report.Counts["deliveries after expiry"]++
 				previous, count = before.receive.Call, before.message.Count
@@ -137,10 +136,10 @@ func (c *checker) checkVisibility() {
 			if d.message.Count == count+1 {
 				continue
 			}
-			// A call may take effect long after its client gave up, and before
-			// the delivery that was seen last: look a visibility further back. The
-			// log, where it is known, says when: a request may wait in the buffers
-			// of a cut connection for longer than an attempt is remembered.
+			// A call may take effect long after its client gave up, and before the last delivery
+			// that was seen, so look back by a further visibility timeout. If the log is known, use
+			// its times, because a request may stay in the buffers of a cut connection for longer
+			// than an attempt is remembered.
 			from := previous - c.rules.Visibility - c.rules.Slack
 			switch {
 			case d.message.Count <= count:
@@ -160,15 +159,15 @@ func (c *checker) checkVisibility() {
 	}
 }
 
-// lost are the receives of a queue that may have taken messages without a client that
-// saw them, in order of time.
+// lost contains the receives of a queue that may have received messages without a client seeing
+// them, in order of time.
 type lost struct {
-	open   []int64 // calls without a repetition
-	logged []int64 // log times of those of them that the log shows
-	mended []int64 // calls whose repetition had to give what they took
+	open   []int64 // calls that were not repeated
+	logged []int64 // log times of those that are in the log
+	mended []int64 // calls whose repetition must have returned their messages
 }
 
-// lostReceives are those of each queue.
+// lostReceives returns them by queue.
 func (c *checker) lostReceives() map[string]*lost {
 	all := map[string]*lost{}
 	for queue, receives := range c.receives {
@@ -177,17 +176,16 @@ func (c *checker) lostReceives() map[string]*lost {
 			effect := c.effects[e.ID]
 			switch {
 			case e.Stock && e.Attempt != "" && e.Result == history.OK && e.Return-e.Call >= c.rules.Attempt-c.rules.Slack:
-				// An SDK's first try may have lost its answer, and its last one
-				// came when the attempt was forgotten.
+				// The answer to the SDK's first try may be lost, and the attempt may have expired
+				// at its last one.
 				l.open = append(l.open, e.Call)
 			case e.Stock && e.Tries > 1 && e.Result == history.OK && len(e.Messages) == 0:
-				// The last try found nothing. An earlier one may be read after it,
-				// by a node that was stopped.
+				// The last try found nothing. A paused node may execute an earlier try after it.
 				l.open = append(l.open, e.Call)
 			case e.Result != history.Unknown:
 			case answered[e.Attempt] == 0, effect > answered[e.Attempt]:
-				// A call that reaches the leader behind a slow line may take messages
-				// after its repetition found none. The log shows which was first.
+				// A call that arrives late over a slow line may receive messages after its
+				// repetition found none. The log shows which was first.
 				l.open = append(l.open, e.Call)
 				if effect > 0 {
 					l.logged = append(l.logged, effect)
@@ -204,9 +202,9 @@ func (c *checker) lostReceives() map[string]*lost {
 	return all
 }
 
-// answeredAttempts are the attempts of a queue that were answered while their record
-// and their messages' visibility certainly lasted, with the log time of the last such
-// answer, which is the highest number if it did not say one.
+// answeredAttempts returns the attempts that were answered while their record and the visibility of
+// their messages certainly lasted. The value is the log time of the last such answer, or the
+// highest number if it is unknown.
 func (c *checker) answeredAttempts(receives []*history.Event) map[string]int64 {
 	lasting := min(c.rules.Attempt, c.rules.Visibility) - c.rules.Slack
 	answered, began := map[string]int64{}, map[string]int64{}
@@ -229,7 +227,7 @@ func (c *checker) answeredAttempts(receives []*history.Event) map[string]int64 {
 	return answered
 }
 
-// anyWithin says whether a sorted list has a time between from and to.
+// anyWithin reports whether a sorted list has a time between from and to.
 func anyWithin(times []int64, from, to int64) bool {
 	i, _ := slices.BinarySearch(times, from)
 	return i < len(times) && times[i] <= to

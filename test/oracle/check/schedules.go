@@ -9,9 +9,9 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// A scheduled message has the number of its answer until its time, and can be cancelled. Then it
-// joins the queue under another number. So in queues with scheduled messages, a number does not
-// tell the time of the send, and the sent time of a delivery is the time of joining the queue.
+// Until it is due, a scheduled message has the number of its answer and can be cancelled. Then it
+// joins the queue under a new number. So in these queues the number and sent time of a delivery
+// tell when it joined, not when it was sent.
 
 // schedules are the scheduled messages of a history.
 type schedules struct {
@@ -24,7 +24,7 @@ func newSchedules() schedules {
 	return schedules{queues: map[string]bool{}, byKey: map[string][]*history.Event{}, cancels: map[string][]*history.Event{}}
 }
 
-// in says whether messages are scheduled in a queue.
+// in reports whether messages are scheduled in a queue.
 func (s *schedules) in(queue string) bool { return s.queues[queue] }
 
 func (c *checker) indexSchedule(e *history.Event) {
@@ -41,9 +41,9 @@ func (c *checker) indexSchedule(e *history.Event) {
 	}
 }
 
-// maker returns the call that made a message of a queue with schedules, if it is certain: the
-// first call of its key that was done. due is 0 if that sent it, and certain is false if
-// a send and a schedule of the key were under way at the same time.
+// maker returns the call that made a message of a queue with schedules, if this is certain: the
+// first successful call with its key. due is 0 if it was a send, and certain is false if a send and
+// a schedule of the key overlapped.
 func (c *checker) maker(m *message) (due int64, certain bool) {
 	if len(m.deliveries) > 0 {
 		for _, s := range c.sends[m.deliveries[0].message.Body] {
@@ -51,7 +51,7 @@ func (c *checker) maker(m *message) (due int64, certain bool) {
 		}
 		return 0, false
 	}
-	var first *history.Event // answered with the message
+	var first *history.Event // that was answered with the message
 	for _, e := range m.acks {
 		if first == nil || e.Return < first.Return {
 			first = e
@@ -68,7 +68,7 @@ func (c *checker) maker(m *message) (due int64, certain bool) {
 	return first.Due, true
 }
 
-// checkSchedules is I20.
+// checkSchedules checks I20.
 func (c *checker) checkSchedules() {
 	if len(c.schedules.queues) == 0 {
 		return
@@ -97,7 +97,7 @@ func (c *checker) checkSchedules() {
 	}
 }
 
-// checkEarly: a scheduled message is not delivered before its time.
+// checkEarly checks that no scheduled message is delivered before its time.
 func (c *checker) checkEarly(m *message, due int64) {
 	for _, d := range m.deliveries {
 		if e := d.receive; d.message.Sent < due || e.LogTime > 0 && e.LogTime < due {
@@ -108,8 +108,8 @@ func (c *checker) checkEarly(m *message, due int64) {
 	}
 }
 
-// checkCancelled: a message is delivered or cancelled, and cancelled only while it
-// waits; as long as it does, it is known.
+// checkCancelled checks that a message is either delivered or cancelled, is cancelled only before
+// it is due, and is known until then.
 func (c *checker) checkCancelled(m *message, due int64, certain bool) {
 	var done *history.Event
 	cancels := c.schedules.cancels[m.queue+"\x00"+m.number]
@@ -157,8 +157,8 @@ func (c *checker) mayBeCancelled(m *message) bool {
 	return slices.ContainsFunc(c.schedules.cancels[m.queue+"\x00"+m.number], func(e *history.Event) bool { return e.Possible() })
 }
 
-// checkOneOfKey: two messages of one key were accepted a window apart. Both were
-// accepted after the first call of the key, and before what shows them.
+// checkOneOfKey checks that two messages of one key were accepted at least a window apart. Each was
+// accepted after the first call of the key and before the first event that shows it.
 func (c *checker) checkOneOfKey(key string, messages []*message, clock knownTimes) {
 	if len(messages) < 2 {
 		return
@@ -188,7 +188,7 @@ func (c *checker) checkOneOfKey(key string, messages []*message, clock knownTime
 	}
 }
 
-// knownTimes are log times that answers had shown, in order of their return.
+// knownTimes returns log times of answers, in order of their return.
 type knownTimes []knownTime
 
 type knownTime struct{ when, logTime int64 }
@@ -206,7 +206,7 @@ func (c *checker) knownTimes() (known knownTimes) {
 	return known
 }
 
-// at is a log time that had certainly been reached by then, 0 if none is known.
+// at returns a log time that was certainly reached at a time, 0 if none is known.
 func (k knownTimes) at(when int64) int64 {
 	i, _ := slices.BinarySearchFunc(k, when, func(t knownTime, when int64) int { return cmp.Compare(t.when, when) })
 	if i == 0 {

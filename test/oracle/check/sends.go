@@ -7,9 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// checkLoss is I1: what was acknowledged is delivered, and is delivered again
-// until a delete that was entitled to it. What vanished after a delete that was
-// not entitled is I7.
+// checkLoss checks I1: an acknowledged message is delivered, and delivered again until it is
+// deleted with its newest handle. If it disappears after a delete with another handle, this is I7.
 func (c *checker) checkLoss() {
 	for _, m := range c.order {
 		switch {
@@ -20,7 +19,7 @@ func (c *checker) checkLoss() {
 		case c.source(m.queue) != "":
 			c.report.Counts["messages moved to a dead-letter queue"]++
 		default:
-			c.report.Counts["messages recovered"]++ // of sends without an answer
+			c.report.Counts["messages recovered"]++ // from sends without an answer
 		}
 		if len(m.deliveries) > 0 {
 			c.report.Counts["messages delivered"]++
@@ -48,9 +47,9 @@ func (c *checker) checkLoss() {
 	}
 }
 
-// purgeable is the earliest time at which a purge, or the end of its queue, may
-// have removed the message; never if none can. One that was over when the message
-// was delivered again did not. One without an answer may be done at any time.
+// purgeable returns the earliest time at which a purge or the deletion of the queue may have
+// deleted the message, or never. A call that had returned when the message was delivered again did
+// not delete it. A call without an answer may take effect at any time.
 func (c *checker) purgeable(m *message) int64 {
 	seen := m.earliest
 	for _, d := range m.deliveries {
@@ -65,7 +64,7 @@ func (c *checker) purgeable(m *message) int64 {
 	return at
 }
 
-// lasts is the time until which a call may take effect.
+// lasts returns the time until which a call may take effect.
 func lasts(e *history.Event) int64 {
 	if e.Result == history.Unknown {
 		return never
@@ -91,7 +90,7 @@ func (c *checker) checkContent() {
 					c.retried(s, m, c.messages[s.Queue+"\x00"+s.Message])
 				wrong = wrong || s.Group != got.Group || s.Extra != got.Extra
 				if source := c.source(d.receive.Queue); source != "" {
-					// It has its own id for deduplication there.
+					// There its deduplication id differs from the sent one.
 					wrong = wrong || s.Queue != source
 				} else {
 					wrong = wrong || s.Queue != d.receive.Queue || s.Dedup != got.Dedup
@@ -117,9 +116,9 @@ func (c *checker) checkContent() {
 	}
 }
 
-// checkDigests is the part of I2 about the digests that answers bear.
+// checkDigests checks I2 for the digests in answers.
 func (c *checker) checkDigests() {
-	last := int64(0) // the entries of one batch have one event each
+	last := int64(0) // to count a batch, whose entries have one event each, only once
 	for _, e := range c.events {
 		if e.Kind != history.KindOp || e.ID == last {
 			continue
@@ -132,11 +131,11 @@ func (c *checker) checkDigests() {
 	}
 }
 
-// checkDuplicates is I3. Early side: two messages of one key are a window apart
-// in log time. Late side: a send later than a window after its message was made
-// is no duplicate of it. A single send that made two messages is I12 as well.
+// checkDuplicates checks I3. Two messages of one key must be at least a window apart in log time. A
+// send later than a window after a message was made must not be its duplicate. If a single send
+// made two messages, this also breaks I12.
 func (c *checker) checkDuplicates() {
-	last := map[string]*message{} // by queue and key, order is by number and so by log time
+	last := map[string]*message{} // by queue and key; order is ascending in number, and so in log time
 	maker := map[string]*message{}
 	for _, m := range c.order {
 		for _, s := range m.acks {
@@ -172,16 +171,16 @@ func (c *checker) checkDuplicates() {
 	}
 }
 
-// forgot says that the queue may have been purged or deleted between two
-// messages, and what it knew of deduplication with it.
+// forgot reports whether the queue may have been purged or deleted, with its deduplication ids,
+// between two messages.
 func (c *checker) forgot(before, after *message) bool {
 	return slices.ContainsFunc(c.purges[before.queue], func(p *history.Event) bool {
 		return p.Possible() && lasts(p) > before.earliest && p.Call < after.created
 	})
 }
 
-// retried says that two messages of one call are right: a stock SDK repeats a send
-// by itself, and its tries came a window apart, or the queue forgot between them.
+// retried reports whether two messages of one call are correct: a stock SDK repeats a send by
+// itself, and its tries were a window apart or the queue forgot the id between them.
 func (c *checker) retried(s *history.Event, a, b *message) bool {
 	if !s.Stock || b == nil || a.queue != b.queue || len(a.deliveries) == 0 || len(b.deliveries) == 0 {
 		return false
@@ -193,8 +192,8 @@ func (c *checker) retried(s *history.Event, a, b *message) bool {
 	return apart >= c.rules.WindowOf(a.queue) || c.forgot(a, b)
 }
 
-// outside says that a send that was answered with the message came when the
-// window of the message was certainly over.
+// outside reports whether a send that was answered with the message was certainly made after the
+// message's window.
 func (c *checker) outside(m *message, s *history.Event) bool {
 	window := c.rules.WindowOf(m.queue)
 	if s.LogTime > 0 && len(m.deliveries) > 0 && !c.schedules.in(m.queue) {
@@ -203,8 +202,8 @@ func (c *checker) outside(m *message, s *history.Event) bool {
 	return s.Call > m.created+window+c.rules.Slack && c.calm(m.created, s.Return)
 }
 
-// checkNumbers is I9 and I4(a): a number is of one message, and a message made
-// after another was acknowledged has a greater one.
+// checkNumbers checks I9 and I4(a): a number belongs to one message, and a message made after
+// another one was acknowledged has a greater number.
 func (c *checker) checkNumbers() { c.checkNumbersOf(c.order) }
 
 // checkNumbersOf checks messages by queue, or topic, and number.
@@ -216,9 +215,9 @@ func (c *checker) checkNumbersOf(order []*message) {
 		}
 		queue := order[start:end]
 		start = end
-		// By falling number: no message may be made before another with a
-		// greater number began to be made after it.
-		done := never // the earliest certain birth among greater numbers
+		// In descending order of numbers: a message must not be made after one with a greater
+		// number was acknowledged.
+		done := never // the earliest acknowledgement among greater numbers
 		var greater *message
 		for i, m := range slices.Backward(queue) {
 
@@ -240,7 +239,7 @@ func (c *checker) checkNumbersOf(order []*message) {
 	}
 }
 
-// byGroup are the messages of each group of each queue, by number.
+// byGroup returns the messages of each group of each queue, by number.
 func (c *checker) byGroup() map[string][]*message {
 	groups := map[string][]*message{}
 	for _, m := range c.order {
@@ -250,9 +249,8 @@ func (c *checker) byGroup() map[string][]*message {
 	return groups
 }
 
-// checkOvertaking is I5 with I4(b), (c) and (d): nothing is handed out past an
-// earlier message of its group that exists and was not removed, unless the same
-// answer carries that one before it.
+// checkOvertaking checks I5 and I4(b), (c) and (d): a message is not delivered while an earlier
+// message of its group exists, unless the same answer contains the earlier one before it.
 func (c *checker) checkOvertaking() {
 	for _, group := range c.byGroup() {
 		var all []*delivery
@@ -267,7 +265,7 @@ func (c *checker) checkOvertaking() {
 				removable[i] = min(removable[i], c.exhausted(m))
 			}
 		}
-		first := 0 // all before it may be removed for every later call
+		first := 0 // all messages before it may be deleted at all later calls
 		for _, d := range all {
 			for first < len(group) && removable[first] <= d.receive.Call {
 				first++
@@ -295,9 +293,8 @@ func (c *checker) checkOvertaking() {
 	}
 }
 
-// exhausted is the earliest time at which a message may have gone to the
-// dead-letter queue: when it was received for the last time, or, if nobody saw
-// that, when it was made.
+// exhausted returns the earliest time at which a message may have gone to the dead-letter queue:
+// its last receive, or its creation if that receive was not seen.
 func (c *checker) exhausted(m *message) int64 {
 	for _, d := range m.deliveries {
 		if d.message.Count >= c.rules.DeadLetter[m.queue] {
@@ -307,8 +304,8 @@ func (c *checker) exhausted(m *message) int64 {
 	return min(m.created, m.earliest)
 }
 
-// lapsed says that the message was certainly not in flight at the time, so that
-// passing it is an error of order and not of exclusion.
+// lapsed reports whether the message was certainly not in flight at a time, so that overtaking it
+// breaks the order rather than the exclusion.
 func lapsed(m *message, at int64, rules history.Rules) bool {
 	for _, d := range m.deliveries {
 		if d.receive.Call < at && d.receive.Return+rules.Visibility+rules.Slack >= at {

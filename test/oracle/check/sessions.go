@@ -8,20 +8,19 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// A session has one holder at a time. When a lock begins and ends is known in log time:
-// an answer says at which place of the log it was given, and until when the lock is in
-// force. What may have ended a lock before that is a release, be it answered or not;
-// what may have made it longer is a renewal. Both sides are judged by what is certain.
+// A session has one holder at a time. The log times of answers tell when a lock begins and ends. A
+// release, even without an answer, may have ended it earlier, and a renewal may have extended it.
+// Only what is certain in both respects is judged.
 
 // lock is one lock of a session.
 type lock struct {
 	accept   *history.Event
-	renewals []*history.Event // that may have been done, in order of their call
+	renewals []*history.Event // that may have succeeded, in order of their call
 	releases []*history.Event
-	uses     []*history.Event // answered as done under it, renewals and releases among them
+	uses     []*history.Event // that succeeded under it, including renewals and releases
 }
 
-// sessions are the locks of a history, and what was kept with their sessions.
+// sessions contains the locks of a history, and the data of their sessions.
 type sessions struct {
 	byToken   map[string]*lock
 	locks     map[string][]*lock          // by queue and session, in the order of the log
@@ -37,8 +36,8 @@ func newSessions() sessions {
 	}
 }
 
-// indexSession notes a call of a session. Those under a lock may stand before its
-// accept in a history.
+// indexSession records a call of a session. In a history, calls under a lock may be before its
+// accept.
 func (c *checker) indexSession(e *history.Event) {
 	s := &c.sessions
 	key := e.Queue + "\x00" + e.Group
@@ -59,7 +58,7 @@ func (c *checker) indexSession(e *history.Event) {
 	}
 }
 
-// holds sorts what was done under each lock.
+// holds sorts the calls under each lock.
 func (c *checker) holds() {
 	s := &c.sessions
 	for _, locks := range s.locks {
@@ -83,7 +82,7 @@ func (c *checker) holds() {
 		}
 		l := s.byToken[e.Session]
 		if l == nil || !e.Possible() {
-			continue // its accept was in an earlier part, or it was not done
+			continue // its accept is in an earlier part, or did not succeed
 		}
 		switch e.Action {
 		case history.RenewSession:
@@ -97,8 +96,8 @@ func (c *checker) holds() {
 	}
 }
 
-// follows says that an answered call has certainly its place in the log behind another
-// one: by their entries, else by the times of the clients.
+// follows reports whether an answered call is certainly after another one in the log, by their
+// entries or else by the times of the clients.
 func follows(second, first *history.Event) bool {
 	if second.Index > 0 && first.Index > 0 && second.Index != first.Index {
 		return second.Index > first.Index
@@ -106,12 +105,12 @@ func follows(second, first *history.Event) bool {
 	return second.Call > first.Return
 }
 
-// until is the end of a lock as far as it is certain at a later call, in log time.
+// until returns the latest end of a lock that is certain at a later call, in log time.
 func (l *lock) until(at *history.Event) int64 {
 	end := l.accept.Until
 	for _, r := range l.renewals {
 		if r.Result == history.OK && follows(at, r) {
-			end = r.Until // a renewal may also make it shorter
+			end = r.Until // a renewal may also shorten the lock
 		}
 	}
 	for _, r := range l.renewals {
@@ -122,15 +121,15 @@ func (l *lock) until(at *history.Event) int64 {
 	return end
 }
 
-// released says that a release may have ended the lock before a call.
+// released reports whether a release may have ended the lock before a call.
 func (l *lock) released(at *history.Event) bool {
 	return slices.ContainsFunc(l.releases, func(r *history.Event) bool {
 		return r.Call < at.Return && (r.Result == history.Unknown || !follows(r, at))
 	})
 }
 
-// over says that the lock had certainly ended at the place of a call in the log, unless
-// some renewal without an answer made it longer.
+// over reports whether the lock had certainly ended before a call in the log. It returns false if a
+// renewal without an answer may have extended the lock.
 func (l *lock) over(at *history.Event) bool {
 	end := l.accept.Until
 	for _, r := range l.renewals {
@@ -144,7 +143,7 @@ func (l *lock) over(at *history.Event) bool {
 	return at.LogTime >= end
 }
 
-// checkSessions is I19.
+// checkSessions checks I19.
 func (c *checker) checkSessions() {
 	for _, key := range slices.Sorted(maps.Keys(c.sessions.locks)) {
 		locks := c.sessions.locks[key]
@@ -165,7 +164,7 @@ func (c *checker) checkSessions() {
 	}
 }
 
-// checkUses: nothing is done under a lock that is over.
+// checkUses checks that no call succeeds under a lock that is over.
 func (c *checker) checkUses(l *lock) {
 	for _, e := range l.uses {
 		if e.LogTime > 0 && follows(e, l.accept) && l.over(e) {
@@ -175,8 +174,8 @@ func (c *checker) checkUses(l *lock) {
 	}
 }
 
-// checkHandover checks that a locked session is not locked again, and that the former holder gets
-// an error after the lock has ended.
+// checkHandover checks that a locked session is not locked again, and that calls of a former holder
+// fail.
 func (c *checker) checkHandover(l, next *lock) {
 	a := next.accept
 	switch end := l.until(a); {
@@ -195,8 +194,7 @@ func (c *checker) checkHandover(l, next *lock) {
 	}
 }
 
-// checkOutsiders: while a session is locked, only its holder receives its
-// messages.
+// checkOutsiders checks that only the holder receives the messages of a locked session.
 func (c *checker) checkOutsiders() {
 	for _, m := range c.order {
 		for _, l := range c.sessions.locks[m.queue+"\x00"+m.group] {
@@ -214,9 +212,8 @@ func (c *checker) checkOutsiders() {
 	}
 }
 
-// heldWith says that a delivery in a session may pass an earlier message, because its
-// receiver has that one already, under the same lock. One that was given back comes
-// again first.
+// heldWith reports whether a delivery in a session may overtake an earlier message, because its
+// receiver has that message under the same lock. An abandoned message must come first.
 func (c *checker) heldWith(m *message, d *delivery) bool {
 	token := d.receive.Session
 	if token == "" {
@@ -236,18 +233,17 @@ func (c *checker) heldWith(m *message, d *delivery) bool {
 	return held
 }
 
-// kept is one state of a session: when it was certainly there, from the first return
-// that shows it to the last call that does. If the two are the other way round, it may
-// have been there for a moment between them.
+// kept is one state of a session. from is the first return and last the last call that shows it. If
+// from is after last, it may have existed only for a moment between them.
 type kept struct {
 	state      string
 	from, last int64
 }
 
-// checkKept is I19: the states of a session are linearizable. Each is set once, so it is
-// enough that no state is read before it is set, that no two are there at the same time,
-// and that none which was set must have come and gone while another was there (Gibbons
-// and Korach, Testing Shared Memories).
+// checkKept checks I19: the states of a session are linearizable. Each state is set once, so it is
+// enough that no state is read before it is set, that no two exist at the same time, and that none
+// must have existed entirely within the time of another one (Gibbons and Korach, Testing Shared
+// Memories).
 func (c *checker) checkKept(calls []*history.Event) {
 	zones := map[string]*kept{"": {from: -1, last: -1}}
 	set := map[string]*history.Event{}
@@ -272,7 +268,7 @@ func (c *checker) checkKept(calls []*history.Event) {
 	var there, moments []*kept
 	for _, state := range slices.Sorted(maps.Keys(zones)) {
 		switch z := zones[state]; {
-		case z.from == never: // without an answer, and never read
+		case z.from == never: // set without an answer, and never read
 		case z.from < z.last:
 			there = append(there, z)
 		default:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Sum is the report of a run that was judged in parts: all violations, all
-// counts, and what no part reached but the whole may have.
+// Sum returns the report of a run that was judged in parts: all violations, all counts, and the
+// minimums that the whole run did not reach.
 func Sum(parts []Report) Report {
 	total := Report{Counts: map[string]int{}, waived: map[string]bool{}}
 	for _, p := range parts {
@@ -14,7 +14,7 @@ func Sum(parts []Report) Report {
 		total.Short = append(total.Short, p.Short...)
 		for name, n := range p.Counts {
 			if strings.HasPrefix(name, "log") || strings.HasPrefix(name, "largest") || strings.HasPrefix(name, "backlog") {
-				// Of the log or the backlog so far, or a largest value.
+				// Such a count is cumulative or a largest value.
 				total.Counts[name] = max(total.Counts[name], n)
 				continue
 			}
@@ -25,7 +25,7 @@ func Sum(parts []Report) Report {
 	}
 	total.Violations = append(total.Violations, leaks(parts)...)
 	if total.profile == profileSoak {
-		total.fall() // the parts of others did
+		total.fall() // one part may make up for another
 	}
 	return total
 }

@@ -7,14 +7,15 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// The usage of a process rises and falls with its clients. It leaks if, after all repairs, every
-// later measurement is above every earlier one, by a large amount.
+// The usage of a process varies with its clients. There is a leak if, after all repairs, the later
+// measurements are all far above the earlier ones.
 const (
-	growthMost  = 100 // descriptors or goroutines, and all that there was
-	growthLooks = 6   // fewer say nothing
+	growthMost  = 100 // descriptors or goroutines, and as much as there was at first
+	growthLooks = 6   // fewer measurements tell nothing
 )
 
-// grows says that of some numbers the later half is above the earlier for good.
+// grows reports whether all numbers in the later half are above those in the earlier half, and the
+// growth is large.
 func grows(numbers []int) bool {
 	if len(numbers) < growthLooks {
 		return false
@@ -24,9 +25,8 @@ func grows(numbers []int) bool {
 	return rises && slices.Max(numbers)-first > max(growthMost, first)
 }
 
-// checkUsage is the part of I15 about what a process must give back after faults:
-// descriptors and goroutines. Memory follows the garbage collector and the state,
-// and is only drawn.
+// checkUsage checks the part of I15 about descriptors and goroutines, which a process must release
+// after faults. Memory depends on the garbage collector and the state, and is only drawn.
 func (c *checker) checkUsage() {
 	type process struct {
 		node string
@@ -62,7 +62,7 @@ func (c *checker) checkUsage() {
 	c.report.resting = resting
 }
 
-// leaks is checkUsage over the parts of a run, at the end of which no client works.
+// leaks is checkUsage across the parts of a run, at the end of which no client works.
 func leaks(parts []Report) []Violation {
 	var found []Violation
 	for i, what := range []string{"descriptors", "goroutines"} {

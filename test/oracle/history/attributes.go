@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Attribute is a message attribute. The value of a binary one is its bytes.
+// Attribute is a message attribute. A binary value is stored as its bytes.
 type Attribute struct{ Name, Type, Value string }
 
-// AttributesText is the one form in which a history has message attributes: two lists
-// are the same if their texts are.
+// AttributesText returns the canonical text of message attributes: two lists are equal if their
+// texts are.
 func AttributesText(attributes []Attribute) string {
 	var b strings.Builder
 	for _, a := range sorted(attributes) {
@@ -23,15 +23,15 @@ func AttributesText(attributes []Attribute) string {
 	return b.String()
 }
 
-// AttributesDigest is MD5OfMessageAttributes as sqs.md 1.4 defines it, made here a
-// second time. It is empty without attributes.
+// AttributesDigest returns MD5OfMessageAttributes by sqs.md 1.4, implemented independently of the
+// product. It is empty without attributes.
 func AttributesDigest(attributes []Attribute) string {
 	if len(attributes) == 0 {
 		return ""
 	}
 	digest := md5.New() //nolint:gosec // the protocol's digest
 	part := func(text string) {
-		_ = binary.Write(digest, binary.BigEndian, uint32(len(text))) // a hash takes everything
+		_ = binary.Write(digest, binary.BigEndian, uint32(len(text))) // a hash never fails
 		digest.Write([]byte(text))
 	}
 	for _, a := range sorted(attributes) {

@@ -9,22 +9,23 @@ import (
 )
 
 // The actions of topics, sessions and scheduled messages. Receives and deletes in a session have
-// its token.
+// its token in Session.
 const (
 	CreateTopic    = "create topic"
 	Subscribe      = "subscribe"
-	Publish        = "publish"  // Message and Sequence of the answer are the topic's
-	Schedule       = "schedule" // Sequence of the answer is the number to cancel
-	Cancel         = "cancel"   // of Sequence
+	Publish        = "publish"  // Message and Sequence are those of the topic
+	Schedule       = "schedule" // Sequence is the number with which it can be cancelled
+	Cancel         = "cancel"   // the message with the number Sequence
 	AcceptSession  = "accept session"
 	RenewSession   = "renew session"
 	ReleaseSession = "release session"
 	GetState       = "get session state"
 	SetState       = "set session state"
-	Abandon        = "abandon" // of Handle
+	Abandon        = "abandon" // the message with Handle
 )
 
-// Extension has the fields of calls beyond the SQS API. The session is in Group of the call.
+// Extension contains the fields of calls that SQS does not have. The session is in Group of the
+// event.
 type Extension struct {
 	Topic   string `json:"topic,omitempty"`
 	Session string `json:"session,omitempty"` // token of the lock: of an accept its answer, else under which the call was made
@@ -34,7 +35,7 @@ type Extension struct {
 	Due     int64  `json:"due,omitempty"`     // of a schedule: log time, milliseconds since 1970
 }
 
-// Refusals that the checkers tell apart, as the API names them.
+// Errors that the checkers distinguish, by their names in the API.
 const (
 	SessionLockLost = "SessionLockLost"
 	MessageLockLost = "MessageLockLost"
@@ -46,22 +47,22 @@ type Subscription struct {
 	Topic string `json:"topic"`
 	Queue string `json:"queue"`
 	Raw   bool   `json:"raw,omitempty"`
-	// Shades are the values of the attribute ShadeAttribute that its filter lets pass;
-	// without any it has no filter.
+	// Shades are the values of ShadeAttribute that pass the subscription's filter; empty: it has no
+	// filter.
 	Shades []string `json:"shades,omitempty"`
 }
 
-// ShadeAttribute is the message attribute that filters look at.
+// ShadeAttribute is the message attribute that filters use.
 const ShadeAttribute = "shade"
 
-// Passes says whether the filter lets a message with these attributes pass.
+// Passes reports whether the filter lets a message with these attributes pass.
 func (s *Subscription) Passes(extra string) bool {
 	return len(s.Shades) == 0 || slices.ContainsFunc(s.Shades, func(shade string) bool {
 		return strings.Contains(";"+extra, fmt.Sprintf(";%q String %q;", ShadeAttribute, shade))
 	})
 }
 
-// SubscriptionOf is the subscription of a queue, nil if it has none.
+// SubscriptionOf returns the subscription of a queue, nil if it has none.
 func (r *Rules) SubscriptionOf(queue string) *Subscription {
 	for i := range r.Subscriptions {
 		if r.Subscriptions[i].Queue == queue {
@@ -79,8 +80,8 @@ type envelope struct {
 	MessageAttributes       map[string]struct{ Type, Value string }
 }
 
-// Unwrapped is the history with what was published in place of the envelopes that
-// queues received. A body without an envelope stays as it is: it was not published.
+// Unwrapped returns the history with the publications in place of the envelopes that queues
+// received. A body that is not an envelope stays as it is.
 func Unwrapped(events []Event, rules *Rules) []Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -108,7 +109,7 @@ func (m *Message) unwrap(s *Subscription) {
 	var attributes []Attribute
 	for name, a := range e.MessageAttributes {
 		if strings.HasPrefix(a.Type, "Binary") {
-			// What is no base64 is not what was published, and so found.
+			// A value that is not base64 differs from what was published, so the checker finds it.
 			value, _ := base64.StdEncoding.DecodeString(a.Value)
 			a.Value = string(value)
 		}

@@ -9,38 +9,38 @@ import (
 	"strings"
 )
 
-// Kind says what a line of a history is about.
+// Kind is the kind of a line.
 type Kind string
 
 // The kinds of lines.
 const (
-	KindRun      Kind = "run"      // first line: seed and rules
+	KindRun      Kind = "run"      // the first line: seed and rules
 	KindOp       Kind = "op"       // one call by one client
 	KindFault    Kind = "fault"    // a fault of the schedule, from Call to Return
 	KindAgree    Kind = "agree"    // comparison of the replicas after healing
 	KindLive     Kind = "live"     // first success after healing, through one node
-	KindDrained  Kind = "drained"  // a queue was emptied to the end
-	KindObserved Kind = "observed" // something that shows that a fault bit; Count says how much
-	KindStatus   Kind = "status"   // a node's role changed, or its log time was looked at
-	KindAble     Kind = "able"     // a kind of fault, and why this machine cannot do it (Error)
-	KindUsage    Kind = "usage"    // what a node's process uses; Action says when it was looked at
-	KindBreach   Kind = "breach"   // an invariant (Action) that a fault itself saw broken; Error says how
-	KindTouch    Kind = "touch"    // what a fault did (Action) to one node, from Call to Return
-	KindSteady   Kind = "steady"   // service demanded again and again with nothing new broken, from Call to Return
+	KindDrained  Kind = "drained"  // a queue was emptied completely
+	KindObserved Kind = "observed" // evidence that a fault had an effect; Count is its extent
+	KindStatus   Kind = "status"   // a node's role changed, or its log time was read
+	KindAble     Kind = "able"     // a kind of fault that this machine may not support (Error says why)
+	KindUsage    Kind = "usage"    // resources of a node's process; Action says when they were measured
+	KindBreach   Kind = "breach"   // a fault itself saw that an invariant (Action) was broken; Error says how
+	KindTouch    Kind = "touch"    // what a fault did to one node (Action), from Call to Return
+	KindSteady   Kind = "steady"   // repeated demands for service without a new fault, from Call to Return
 )
 
 // Result is the outcome of an operation as its client sees it.
 type Result string
 
-// The results. An operation that was never sent is not in a history.
+// The results.
 const (
 	OK      Result = "ok"   // answered: success, or a refusal by a rule (Error is set)
-	Fail    Result = "fail" // it had no effect and will have none
-	Unknown Result = "info" // may have taken effect, or may still
+	Fail    Result = "fail" // certainly no effect, now or later
+	Unknown Result = "info" // it may have taken effect, or may still do so
 )
 
-// The actions of operations. Those of batches have Entries, whose fields are as
-// those of a single call.
+// The actions of operations. Events of batches have Entries, whose fields are those of single
+// calls.
 const (
 	Send            = "send"
 	SendBatch       = "send batch"
@@ -54,21 +54,20 @@ const (
 	DeleteQueue     = "delete queue"
 	SetAttributes   = "set attributes"
 	Tag             = "tag"
-	Counts          = "counts" // queue attributes read; Attributes has them
+	Counts          = "counts" // a read of queue attributes; they are in Attributes
 )
 
-// The attributes that count the messages of a queue: together all that it holds.
+// The attributes that count the messages of a queue. Their sum is the number of all.
 const (
 	Visible    = "ApproximateNumberOfMessages"
 	NotVisible = "ApproximateNumberOfMessagesNotVisible"
 	Delayed    = "ApproximateNumberOfMessagesDelayed"
 )
 
-// BytesDropped is the observed loss of a power cut: Count bytes.
+// BytesDropped is the observed loss of a power cut, with the bytes in Count.
 const BytesDropped = "un-synced bytes dropped"
 
-// What a fault does to a node. A fault that could not be done touched nothing,
-// whatever its name says.
+// What a fault did to a node. A fault that could not be injected did nothing, whatever its name is.
 const (
 	TouchPowerCut  = "power cut"
 	TouchHang      = "disk hang"
@@ -80,20 +79,20 @@ const (
 	TouchFailpoint = "failpoint armed"
 	TouchPause     = "paused" // or starved
 	TouchNetwork   = "lines touched"
-	TouchTransfer  = "leadership asked for" // of this node
+	TouchTransfer  = "leadership asked for" // this node was asked to lead
 	TouchRemove    = "removed"
-	TouchClock     = "clock moved"     // Count says by how many milliseconds; 0: its rate
-	TouchMachine   = "machine stalled" // of no node: the harness itself could not write, or did not run
+	TouchClock     = "clock moved"     // Count is the difference in milliseconds; 0: its rate was changed
+	TouchMachine   = "machine stalled" // for no node: the machine could not write, or did not run the harness
 )
 
-// Minority is the workload of calls to a node that is cut off from the others.
+// Minority is the workload of calls to a node that is isolated from the others.
 const Minority = "minority"
 
-// ErrorMet is an error of its disk that a node was given, as observed.
+// ErrorMet is the observation that a node got an error from its disk.
 const ErrorMet = "disk error met"
 
-// CrashCode is the exit code that a failpoint ends a process with; no node ends
-// by itself with it.
+// CrashCode is the exit code of a process that ends at a failpoint. No process ends by itself with
+// it.
 const CrashCode = "99"
 
 // Message is a message as a receive delivered it.
@@ -106,15 +105,15 @@ type Message struct {
 	Handle   string `json:"handle"`
 	Count    int    `json:"count"`
 	Sent     int64  `json:"sent"` // log time of the send in milliseconds
-	// Extra are the message's attributes, see AttributesText.
+	// Extra is the text of the message's attributes, see AttributesText.
 	Extra string `json:"extra,omitempty"`
-	// Publication and Number are those of the envelope that it came in, see Unwrapped.
+	// Publication and Number are those of the envelope, see Unwrapped.
 	Publication string `json:"-"`
 	Number      string `json:"-"`
 }
 
-// Event is a line of a history. Times are microseconds of the harness's own
-// monotonic clock since the start of the run.
+// Event is a line of a history. Times are in microseconds since the start of the run, by the
+// harness's monotonic clock.
 type Event struct {
 	Kind     Kind      `json:"kind"`
 	ID       int64     `json:"id,omitempty"`
@@ -138,7 +137,7 @@ type Event struct {
 	Detail
 }
 
-// Detail has the fields of some lines.
+// Detail contains the fields of some kinds of lines.
 type Detail struct {
 	Index      uint64            `json:"index,omitempty"`   // of the log entry that answered
 	LogTime    int64             `json:"logTime,omitempty"` // of that entry, milliseconds since 1970
@@ -160,7 +159,7 @@ type Detail struct {
 	Extension
 }
 
-// Entry is one of a batch.
+// Entry is one entry of a batch.
 type Entry struct {
 	Group    string `json:"group,omitempty"`
 	Dedup    string `json:"dedup,omitempty"`
@@ -173,8 +172,8 @@ type Entry struct {
 	Extra    string `json:"extra,omitempty"`
 }
 
-// Status is a look at a node. A node that runs but does not answer has the role
-// "silent", one whose process is gone "down", one that was stopped by a signal "paused".
+// Status is the observed state of a node. The role is "silent" if a node runs but does not answer,
+// "down" if its process has ended, and "paused" if a signal stopped it.
 type Status struct {
 	Role     string `json:"role"`
 	Term     uint64 `json:"term,omitempty"`
@@ -184,8 +183,8 @@ type Status struct {
 	Hash     string `json:"hash,omitempty"`
 }
 
-// When a process is looked at, beside now and then: clients still work when all is
-// healed, and nobody does at rest.
+// When a process is measured, besides regularly: after all repairs while clients still work, and
+// when no client works.
 const (
 	Healed = "healed"
 	AtRest = "at rest"
@@ -199,11 +198,11 @@ type Usage struct {
 	Goroutines  int   `json:"goroutines,omitempty"` // 0: not looked at
 }
 
-// Possible says whether the operation may have taken effect: it was done, or
-// nobody knows. A refusal by a rule is neither.
+// Possible reports whether the operation may have taken effect: it succeeded, or its outcome is
+// unknown.
 func (e *Event) Possible() bool { return e.Result == Unknown || e.Result == OK && e.Error == "" }
 
-// OpID is the operation id that the call bore.
+// OpID returns the operation id that was sent with the call.
 func (e *Event) OpID() string { return strconv.FormatInt(e.ID, 10) }
 
 // Rules are the settings of a run that the checkers need. Times are in microseconds.
@@ -226,12 +225,12 @@ type Rules struct {
 	Unmodelled []string         `json:"unmodelled,omitempty"` // that the reference model does not follow
 	Quick      bool             `json:"quick,omitempty"`
 	Must       []string         `json:"must,omitempty"` // counts that a fixed scenario must not leave at 0
-	// Subscriptions are those of the run's topics. A topic and its queues have the same
+	// Subscriptions are the subscriptions of the run's topics. A topic and its queues have the same
 	// window.
 	Subscriptions []Subscription `json:"subscriptions,omitempty"`
 }
 
-// WindowOf is the deduplication window of a queue.
+// WindowOf returns the deduplication window of a queue.
 func (r *Rules) WindowOf(queue string) int64 {
 	if w, found := r.Windows[queue]; found {
 		return w
@@ -239,11 +238,11 @@ func (r *Rules) WindowOf(queue string) int64 {
 	return r.Window
 }
 
-// DeadLetterOf is the name of a queue's dead-letter queue, if it has one.
+// DeadLetterOf returns the name of a queue's dead-letter queue, whether or not it has one.
 func DeadLetterOf(queue string) string { return strings.TrimSuffix(queue, ".fifo") + "-dlq.fifo" }
 
-// Singles replaces the batches of a history by their entries, as if each had been
-// a call of its own at the same time. The rest is the history's.
+// Singles replaces the batches of a history by their entries, as if each entry was a call of its
+// own.
 func Singles(events []Event) []Event {
 	single := map[string]string{SendBatch: Send, DeleteBatch: Delete, VisibilityBatch: Visibility}
 	out := make([]Event, 0, len(events))

@@ -22,7 +22,7 @@ type Recorder struct {
 	err    error
 }
 
-// NewRecorder begins a history in a new file; its time 0 is now.
+// NewRecorder begins a history in a new file. Its times count from now.
 func NewRecorder(path string) (*Recorder, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -31,16 +31,16 @@ func NewRecorder(path string) (*Recorder, error) {
 	return &Recorder{began: time.Now(), file: file, buffer: bufio.NewWriterSize(file, 256<<10)}, nil
 }
 
-// Now is the monotonic time since the beginning in microseconds.
+// Now returns the microseconds since the beginning, by the monotonic clock.
 func (r *Recorder) Now() int64 { return time.Since(r.began).Microseconds() }
 
-// At is Now at another moment.
+// At returns the time of another moment.
 func (r *Recorder) At(t time.Time) int64 { return t.Sub(r.began).Microseconds() }
 
-// Next is a new number for an operation.
+// Next returns a new number for an operation.
 func (r *Recorder) Next() int64 { return r.next.Add(1) }
 
-// Add appends a line, and numbers it if it has no number yet.
+// Add appends a line. It gives the line a number if it has none.
 func (r *Recorder) Add(e Event) {
 	if e.ID == 0 {
 		e.ID = r.Next()
@@ -57,8 +57,8 @@ func (r *Recorder) Add(e Event) {
 	}
 }
 
-// Rotate ends the present file and begins another. It returns the lines since
-// the last rotation; numbers and times go on.
+// Rotate ends the current file and begins another one. It returns the lines since the last
+// rotation. Numbers and times continue.
 func (r *Recorder) Rotate(path string) ([]Event, error) {
 	file, err := os.Create(path)
 	if err != nil {

@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// stretch is a part of a tap in which the node missed nothing: from its start, or
-// from a snapshot, to the next one.
+// stretch is a part of a tap without gaps: from its start or from a snapshot to the next one.
 type stretch struct {
 	from, to uint64   // indexes
-	skipped  []uint64 // without a line between these two
+	skipped  []uint64 // indexes without a line between the two
 }
 
-// restored is a snapshot that a node put in place of its state.
+// restored is a snapshot with which a node replaced its state.
 type restored struct {
 	node, hash string
 	index      uint64
 }
 
-// leapMax bounds what one line may claim beyond what was read before: a log has
-// no such holes, and memory is spent on what lies between.
+// leapMax bounds the distance of an index from those read before: a log has no larger gaps, and
+// memory is needed for everything in between.
 const leapMax = 10_000_000
 
-// read reads what the taps have grown by and compares each entry with the first
-// tap that has it (W1, I13a, I13b).
+// read reads the new lines of the taps and compares each entry with the first tap that has it (W1,
+// I13a, I13b).
 func (w *Checker) read() error {
 	if err := w.log.open(); err != nil {
 		return err
@@ -59,7 +58,7 @@ func (w *Checker) readEntry(number int, e *entry) {
 	w.compareEntry(number, e)
 }
 
-// begin ends the present stretch and begins another at index.
+// begin ends the current stretch and begins another one at index.
 func (t *tap) begin(index uint64) {
 	if t.now != nil {
 		t.done = append(t.done, *t.now)
@@ -67,7 +66,7 @@ func (t *tap) begin(index uint64) {
 	t.now = &stretch{from: index, to: index - 1}
 }
 
-// compareEntry is W1 for one entry of one tap.
+// compareEntry checks W1 for one entry of one tap.
 func (w *Checker) compareEntry(number int, e *entry) {
 	node, index := w.log.taps[number].node, e.first().Index
 	for i := range e.lines {
@@ -95,7 +94,7 @@ func (w *Checker) compareEntry(number int, e *entry) {
 	w.violate("W1", "I13", index, nil, "%s and %s applied it differently: %s", w.log.taps[known.tap-1].node, node, differ(&other, e))
 }
 
-// differ says what is not the same in two entries of one index.
+// differ returns what differs between two entries of one index.
 func differ(a, b *entry) string {
 	if a.first().Term != b.first().Term {
 		return fmt.Sprintf("terms %d and %d (I13a)", a.first().Term, b.first().Term)
@@ -117,8 +116,7 @@ func differ(a, b *entry) string {
 	return fmt.Sprintf("state hashes %s and %s (I13b)", a.last().Hash, b.last().Hash)
 }
 
-// checkRestored is I13(b) for snapshots. One from before the first entry cannot
-// be compared.
+// checkRestored checks I13(b) for snapshots. A snapshot before the first entry cannot be compared.
 func (w *Checker) checkRestored(end uint64) {
 	var later []restored
 	for _, r := range w.restored {
@@ -140,10 +138,9 @@ func (w *Checker) checkRestored(end uint64) {
 	w.restored = later
 }
 
-// checkGaps is the other half of W1 and I13(d): what one node skipped, no other
-// applied. Entries of the consensus itself never reach the state machine and may
-// have no line anywhere; that none with commands is missing from all taps is
-// shown by the replay, which arrives at the same state.
+// checkGaps checks the rest of W1 and I13(d): no node applied an entry that another one skipped.
+// Entries of the consensus itself never reach the state machine and may have no line at all. If an
+// entry with commands were missing in all taps, the replay would not arrive at the same state.
 func (w *Checker) checkGaps() {
 	for _, t := range w.log.taps {
 		if t.now != nil {

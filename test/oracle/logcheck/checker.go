@@ -9,13 +9,13 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// Checker judges a run, in one piece or while it goes on. Used by one goroutine.
+// Checker judges a run, at its end or while it continues. Used by one goroutine.
 type Checker struct {
 	log        log
 	restored   []restored // not compared yet
 	replay     replay
 	operations map[int64]*operation
-	reads      map[uint64][]*operation // by the index at which they read the state
+	reads      map[uint64][]*operation // by the index of the state that was read
 	unmatched  map[int64][]unmatchedEntry
 	drained    map[string]bool
 	leaders    map[uint64]string // by term
@@ -23,8 +23,7 @@ type Checker struct {
 	report     Report
 }
 
-// New begins to judge a run whose taps are, or will be, in the folder taps of
-// dir.
+// New returns a Checker for a run whose taps are, or will be, in the folder taps of dir.
 func New(dir string) *Checker {
 	return &Checker{
 		log: newLog(dir), replay: newReplay(), operations: map[int64]*operation{}, unmatched: map[int64][]unmatchedEntry{},
@@ -33,8 +32,8 @@ func New(dir string) *Checker {
 	}
 }
 
-// Check judges the run in a folder: histories whose names begin with history and
-// end with .jsonl, in the order of their names, and the taps.
+// Check judges the run in a folder: the taps, and the files history*.jsonl in the order of their
+// numbers.
 func Check(dir string) (Report, error) {
 	w := New(dir)
 	defer w.Close()
@@ -76,8 +75,7 @@ func readHistory(path string) ([]history.Event, error) {
 	return history.Read(file)
 }
 
-// Add gives the next lines of the history. It keeps those of operations until
-// their entries were seen.
+// Add adds the next lines of the history. Operations are kept until their entries were read.
 func (w *Checker) Add(events []history.Event) {
 	for i := range events {
 		e := &events[i]
@@ -90,15 +88,15 @@ func (w *Checker) Add(events []history.Event) {
 			w.drained[e.Queue] = true
 		case history.KindStatus:
 			w.addStatus(e)
-		default: // faults and what came of them
+		default: // faults and their effects
 		}
 	}
 }
 
-// advance judges what the nodes have written by now.
+// advance judges what the nodes have written so far.
 func (w *Checker) advance() error {
-	// What a node skipped since it was given a snapshot was written by another
-	// before the snapshot was made: the second look sees it.
+	// Entries that a node skipped because it got a snapshot were written by another node before the
+	// snapshot was made. So the second read finds them.
 	if err := w.read(); err != nil {
 		return err
 	}
@@ -113,8 +111,8 @@ func (w *Checker) advance() error {
 	return nil
 }
 
-// Judge judges all that it was given so far: the nodes are at rest, and every
-// operation has returned. More may follow.
+// Judge judges everything added so far. The nodes must be idle, and every operation must have
+// returned. More lines may be added later.
 func (w *Checker) Judge() (Report, error) {
 	if err := w.advance(); err != nil {
 		return w.report, err
@@ -130,8 +128,8 @@ func (w *Checker) Judge() (Report, error) {
 	return w.report, nil
 }
 
-// Effects are the operations of unknown outcome that took effect, with the log
-// time of the entry that did it.
+// Effects returns the operations of unknown outcome that took effect, with the log time of their
+// entries.
 func (w *Checker) Effects() map[int64]int64 {
 	effects := map[int64]int64{}
 	for id, op := range w.operations {

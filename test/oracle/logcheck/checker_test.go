@@ -11,8 +11,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// sound is a scene with everything that a run has, and nothing wrong: two
-// groups, a duplicate, a repeated receive, deletes, an empty queue.
+// sound returns a correct scene with everything that a run has: two groups, a duplicate, a repeated
+// receive, deletes, and an empty queue.
 func sound(t *testing.T) *scene {
 	s := newScene(t)
 	s.send("a", "1", "first")
@@ -29,7 +29,7 @@ func sound(t *testing.T) *scene {
 	return s
 }
 
-// counters are looked at with this answer.
+// counters adds a read of counters with this answer.
 func (s *scene) counters(visible, hidden string) {
 	s.t.Helper()
 	s.call(history.Event{Action: history.Counts, Detail: history.Detail{Attributes: map[string]string{
@@ -37,8 +37,8 @@ func (s *scene) counters(visible, hidden string) {
 	}}}, nil)
 }
 
-// TestCounters: what a queue holds is counted by what can be seen and what is in
-// flight, which ends with log time.
+// TestCounters checks the counts of a queue. A message in flight becomes visible only with an entry
+// after the end of its timeout.
 func TestCounters(t *testing.T) {
 	s := sound(t)
 	s.send("c", "7", "counted")
@@ -49,10 +49,10 @@ func TestCounters(t *testing.T) {
 	s.at += 6000
 	s.send("d", "9", "after it came back")
 	s.counters("3", "0")
-	s.counters("2", "1") // no entry has seen its return yet
+	s.counters("2", "1") // no later entry has made it visible
 	r := s.judge(nil)
 	for _, v := range r.Violations {
-		if v.Check != "W7" { // that it is not empty
+		if v.Check != "W7" { // W7 reports that the queue is not empty
 			t.Error(v)
 		}
 	}
@@ -79,8 +79,8 @@ func TestSoundRun(t *testing.T) {
 	}
 }
 
-// TestNodesThatCrash: a killed node leaves a torn line, applies entries again
-// after its start, and skips what a snapshot gave it.
+// TestNodesThatCrash checks that a killed node may leave an incomplete line, apply entries again
+// after its start, and skip entries that a snapshot contains.
 func TestNodesThatCrash(t *testing.T) {
 	s := sound(t)
 	lines := s.copied()
@@ -96,8 +96,8 @@ func TestNodesThatCrash(t *testing.T) {
 	}
 }
 
-// TestPlanted plants one fault each into a sound run: its check must fire. The selftest of
-// test/faults plants the others in the product.
+// TestPlanted changes one thing in a correct run, which the check for it must find. The selftest of
+// test/faults plants the other bugs in the product.
 func TestPlanted(t *testing.T) {
 	cases := []struct {
 		name      string
@@ -151,7 +151,7 @@ func TestPlanted(t *testing.T) {
 			return map[string][]*line{"n3": slices.Concat(lines[:2], []*line{snapshot}, lines[8:])}
 		}},
 		{"all nodes answer against the rules", "W2", "I3", "duplicate", func(s *scene) map[string][]*line {
-			// The state was left as it is; only the answer is another's.
+			// The state is unchanged; only the answer belongs to another command.
 			s.lines[5].Answer = s.lines[4].Answer
 			s.lines[5].seal()
 			return nil
@@ -231,7 +231,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// twice lets a forgetful node propose the first send again as another message.
+// twice makes a node propose the first send again as another message.
 func twice(s *scene) {
 	s.apply(s.events[0].OpID(), &queue.SendMessages{
 		Queue: sceneQueue, SenderID: "000000000000", Entries: []queue.SendEntry{{
@@ -249,8 +249,8 @@ func (s *scene) status(node, role string, term uint64) {
 	})
 }
 
-// TestUnknownOutcomes: what is unknown may have no entry or one, a failure one
-// without effect.
+// TestUnknownOutcomes checks that an operation of unknown outcome may have one entry or none, and a
+// failed one may have an entry without effect.
 func TestUnknownOutcomes(t *testing.T) {
 	s := sound(t)
 	s.events[1].Result, s.events[1].Message, s.events[1].Sequence, s.events[1].Index = history.Unknown, "", "", 0

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// askedOtherwise compares a call with the command that bears its id.
+// askedOtherwise compares a call with the command that has its id.
 func askedOtherwise(e *history.Event, command queue.Command) string {
 	name, ids := "", []string(nil)
 	switch c := command.(type) {
@@ -72,7 +72,7 @@ func handles(e *history.Event) []string {
 	return list
 }
 
-// entries gives the messages of a send in the form of a batch.
+// entries returns the messages of a send like entries of a batch.
 func entries(e *history.Event) []history.Entry {
 	if e.Action != history.SendBatch {
 		return []history.Entry{{
@@ -82,8 +82,7 @@ func entries(e *history.Event) []history.Entry {
 	return e.Entries
 }
 
-// sentOtherwise lets entries be missing: a node refuses some of a batch before it
-// asks the log.
+// sentOtherwise allows missing entries: a node refuses some entries of a batch before the log.
 func sentOtherwise(e *history.Event, c *queue.SendMessages) string {
 	asked := entries(e)
 	for i := range c.Entries {
@@ -101,8 +100,8 @@ func sentOtherwise(e *history.Event, c *queue.SendMessages) string {
 	return ""
 }
 
-// contentless says that an entry of a batch was refused before the log was asked: it
-// is there without its contents, so that the batch is judged as a whole.
+// contentless reports whether an entry of a batch was refused before the log. The command then
+// contains the entry without its contents, so that limits on the whole batch apply.
 func contentless(x *queue.SendEntry) bool {
 	return x.Body == "" && x.GroupID == "" && x.DeduplicationID == "" && len(x.Attributes) == 0
 }
@@ -113,8 +112,8 @@ func refusable(e *history.Event, asked []history.Entry, i int) bool {
 	return e.Action == history.SendBatch && i < len(asked) && (asked[i].Error != "" || e.Result != history.OK)
 }
 
-// answerDiffers compares the answer of a client with the one in the log. It
-// returns nothing if they are the same.
+// answerDiffers compares the answer of a client with the one in the log. It returns an empty text
+// if they are equal.
 func answerDiffers(e *history.Event, a applied) string {
 	if a.refusal != nil {
 		return errorDiffers(e.Error, a.refusal)
@@ -140,7 +139,7 @@ func answerDiffers(e *history.Event, a applied) string {
 	return ""
 }
 
-// errorDiffers compares codes, whose wire form may have a word more.
+// errorDiffers compares codes. On the wire a code may have a suffix.
 func errorDiffers(reported string, refusal *queue.Error) string {
 	switch {
 	case refusal == nil && reported != "":
@@ -161,9 +160,9 @@ func sendDiffers(e *history.Event, c *queue.SendMessages, r queue.MessagesSent) 
 	for i := range r.Entries {
 		x, got := &c.Entries[i], &r.Entries[i]
 		if contentless(x) && refusable(e, asked, i) {
-			continue // refused by the node that took the batch
+			continue // refused by the node that accepted the batch
 		}
-		// Two entries of one batch may be equal; then their answers are.
+		// If two entries of a batch are equal, so are their answers.
 		n := slices.IndexFunc(asked, func(a history.Entry) bool { return a.Body == x.Body && a.Dedup == x.DeduplicationID })
 		if n < 0 {
 			return fmt.Sprintf("a message nobody asked for: %.40q", x.Body)
@@ -201,7 +200,7 @@ func receiveDiffers(reported []history.Message, r []queue.ReceivedMessage) strin
 	return ""
 }
 
-// extra is the text of message attributes.
+// extra returns the text of message attributes.
 func extra(attributes []queue.MessageAttribute) string {
 	var list []history.Attribute
 	for _, a := range attributes {
@@ -225,7 +224,7 @@ func doneDiffers(e *history.Event, r queue.EntriesDone) string {
 		return errorDiffers(e.Error, r.Errs[0])
 	}
 	if len(e.Entries) != len(r.Errs) {
-		return "" // some were refused before the log was asked
+		return "" // some were refused before the log
 	}
 	var texts []string
 	for i, x := range e.Entries {

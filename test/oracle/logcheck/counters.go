@@ -8,8 +8,8 @@ import (
 )
 
 // checkCounters checks the part of I15 about counters. Their sum must equal the model's count. A
-// message may change its counter some milliseconds late: the end of a visibility timeout or
-// delay counts only after the next entry (queue.QueueStats).
+// single counter may be some milliseconds late, because the end of a visibility timeout or delay
+// counts only after the next entry (queue.QueueStats).
 func (w *Checker) checkCounters(e *history.Event, c reference.Counters) {
 	w.count("counters of queues compared", 1)
 	var reported [3]int64

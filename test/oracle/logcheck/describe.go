@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle"
 )
 
-// describeMax keeps bodies out of reports.
+// describeMax limits the bodies in reports.
 const describeMax = 600
 
 func shown(format string, args ...any) string {

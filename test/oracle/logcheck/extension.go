@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// extensionAskedOtherwise is askedOtherwise of commands beyond the SQS API.
+// extensionAskedOtherwise is askedOtherwise for commands that SQS does not have.
 func extensionAskedOtherwise(e *history.Event, command queue.Command) string {
 	switch c := command.(type) {
 	case *queue.Publish:
@@ -50,7 +50,7 @@ func lockNamedOtherwise(e *history.Event, action, name string, s queue.SessionRe
 	return ""
 }
 
-// due is the time of a scheduled message, 0 of any other.
+// due returns the time of a scheduled message, 0 for any other.
 func due(x *queue.SendEntry) int64 {
 	if x.Options == nil {
 		return 0
@@ -73,7 +73,7 @@ func publishDiffers(e *history.Event, r queue.Published) string {
 }
 
 func lockDiffers(e *history.Event, r queue.SessionLocked) string {
-	if r.SessionID == "" { // there was none to accept
+	if r.SessionID == "" { // no session was free
 		if e.Session != "" {
 			return "the client was given session " + e.Group + ", the log says none"
 		}
@@ -89,11 +89,11 @@ func lockDiffers(e *history.Event, r queue.SessionLocked) string {
 	return ""
 }
 
-// sessionStates has the states of sessions, by queue and session.
+// sessionStates contains the states of sessions, by queue and session.
 type sessionStates map[string]string
 
-// apply follows a command, and says whether it changed a state: a node may ask for the
-// same one again, but not when another was set in between.
+// apply follows a command, and reports whether it changed a state. A node may repeat a command that
+// sets a state, but not after another state was set.
 func (s sessionStates) apply(a applied) (changed bool) {
 	c, sets := a.command.(*queue.SetSessionState)
 	if !sets || a.refusal != nil {
@@ -105,7 +105,7 @@ func (s sessionStates) apply(a applied) (changed bool) {
 	return changed
 }
 
-// checkState is W2 for reads of the state of a session, which write no entry.
+// checkState checks W2 for reads of a session's state, which write no entry.
 func (w *Checker) checkState(e *history.Event) {
 	w.count("states of sessions compared", 1)
 	if want := w.replay.states[e.Queue+"\x00"+e.Group]; e.State != want {

@@ -5,8 +5,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// forgetful is the body store of the twin. It stores no bodies, which do not fit in memory in a
-// long run. The state hash needs only their digests.
+// forgetful is the body store of the twin. It stores only digests, which the state hash needs,
+// because the bodies of a long run do not fit in memory.
 type forgetful struct{ content.Digests }
 
 var _ fsm.BodyStore = forgetful{}
@@ -14,7 +14,7 @@ var _ fsm.BodyStore = forgetful{}
 // Begin is for a new state.
 func (f forgetful) Begin() fsm.StateBodies { return f }
 
-// Adopt does nothing, as all else.
+// Adopt does nothing, like the other methods.
 func (forgetful) Adopt() error { return nil }
 
 // Capture captures nothing.

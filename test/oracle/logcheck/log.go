@@ -11,11 +11,11 @@ import (
 
 // place has the digests of an entry from the first tap that contains it.
 type place struct {
-	print  uint64 // over everything in it
-	state  uint64 // over its hash alone
+	print  uint64 // of everything in the entry
+	state  uint64 // of its state hash only
 	offset int64
 	bytes  int64
-	tap    int  // one more than its number in the list; 0: no tap has the entry
+	tap    int  // the number of the tap in the list, plus one; 0: no tap has the entry
 	empty  bool // no commands
 }
 
@@ -31,7 +31,7 @@ type log struct {
 
 func newLog(dir string) log { return log{dir: filepath.Join(dir, "taps"), seed: maphash.MakeSeed()} }
 
-// open finds the taps that are new: a node that joins begins one.
+// open opens new taps: a node that joins begins one.
 func (l *log) open() error {
 	paths, err := filepath.Glob(filepath.Join(l.dir, "*.jsonl"))
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *log) at(index uint64) *place {
 	return nil
 }
 
-// put stores what is at an index.
+// put stores the entry at an index.
 func (l *log) put(index uint64, p place) {
 	if len(l.all) == 0 {
 		l.begin = index
@@ -100,7 +100,7 @@ func (l *log) hash(parts ...[]byte) uint64 {
 	return h.Sum64()
 }
 
-// placeOf condenses an entry.
+// placeOf returns the digests of an entry.
 func (l *log) placeOf(tap int, e *entry) place {
 	parts := [][]byte{fmt.Append(nil, e.first().Term, " ", e.last().Hash)}
 	for i := range e.lines {
@@ -113,8 +113,8 @@ func (l *log) placeOf(tap int, e *entry) place {
 	}
 }
 
-// changedBy is the index of the last entry with commands up to index: what was read at
-// either of them is the same.
+// changedBy returns the index of the last entry with commands up to index. A read at either index
+// sees the same state.
 func (l *log) changedBy(index uint64) uint64 {
 	for at := index; at >= l.begin && at > 0; at-- {
 		if p := l.at(at); p != nil && !p.empty {
@@ -124,8 +124,8 @@ func (l *log) changedBy(index uint64) uint64 {
 	return index
 }
 
-// stateAt is the last entry with commands up to index: a snapshot may stand at an
-// entry without.
+// stateAt returns the last entry with commands up to index, because a snapshot may be at an entry
+// without commands.
 func (l *log) stateAt(index uint64) *place {
 	for ; index >= l.begin && len(l.all) > 0; index-- {
 		if p := l.at(index); p != nil && !p.empty {

@@ -10,29 +10,29 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// operation is a call by a client with what the log has of it.
+// operation is a call of a client, with what the log contains about it.
 type operation struct {
 	id           int64
 	call, answer int64 // microseconds since the start of the run
 	result       history.Result
-	event        *history.Event // nil once it was compared with its entry
+	event        *history.Event // nil after it was compared with its entry
 	traces       []trace        // the entries that bear its id, in log order
-	answered     position       // the entry or state behind the answer, zero if unknown
+	answered     position       // the entry or state that the answer refers to, zero if unknown
 	read         bool           // answered is a state, not an entry
 	queue        string
-	stock        bool   // a stock SDK made it, and repeats what has no answer by itself
-	judged       bool   // its outcome was looked at
-	differs      string // how the answer differs from the entry looked at last
-	elsewhere    bool   // the answer is of a try that has no entry
+	stock        bool   // a stock SDK made the call, and repeats tries without an answer by itself
+	judged       bool   // its outcome was checked
+	differs      string // how the answer differs from the last entry that was compared
+	elsewhere    bool   // the answer belongs to a try without an entry
 }
 
 // trace is an entry of an operation.
 type trace struct {
 	at      position
-	id      string // that the entry bears: of the operation, or of one try
+	id      string // in the entry: the operation's, or that of one try
 	logTime int64  // of the entry, milliseconds since 1970
-	effect  bool   // something changed but time
-	harmful bool   // doing it twice does more than doing it once
+	effect  bool   // more changed than time
+	harmful bool   // executing it twice has a further effect
 }
 
 // unmatchedEntry is an entry whose operation is not in the history yet.
@@ -41,7 +41,7 @@ type unmatchedEntry struct {
 	outcome applied
 }
 
-// position is a place in the log: an entry and the command in it.
+// position is a place in the log: an entry, and a command in it.
 type position struct {
 	index uint64
 	n     int
@@ -51,7 +51,7 @@ func (p position) before(q position) bool {
 	return p.index < q.index || p.index == q.index && p.n < q.n
 }
 
-// applied is a command with its answer, as the nodes wrote them down.
+// applied is a command with its result, as a node recorded them.
 type applied struct {
 	command queue.Command
 	result  queue.Result
@@ -77,15 +77,15 @@ func (w *Checker) addOperation(e *history.Event) {
 	}
 }
 
-// numberOf is the operation that an entry names: a number, and behind a dot that
-// of the try if the client is a stock SDK.
+// numberOf returns the operation that an entry names: a number, followed by a dot and the number of
+// the try if the client is a stock SDK.
 func numberOf(id string) (int64, bool) {
 	number, _, _ := strings.Cut(id, ".")
 	n, err := strconv.ParseInt(number, 10, 64)
 	return n, err == nil
 }
 
-// meet notes an entry under its operation.
+// meet records an entry for its operation.
 func (w *Checker) meet(id string, t trace, a applied) {
 	number, ok := numberOf(id)
 	if !ok {
@@ -100,13 +100,13 @@ func (w *Checker) meet(id string, t trace, a applied) {
 	w.unmatched[number] = append(w.unmatched[number], unmatchedEntry{t, a})
 }
 
-// match checks the part of W2 that compares request and answer of a client with an entry of its
+// match checks W2: the request and answer of the client must equal those in an entry of the
 // operation.
 func (w *Checker) match(op *operation, t trace, a applied) {
 	w.checkOnce(op, t, a.command)
 	op.traces = append(op.traces, t)
 	if op.event == nil {
-		return // another entry was compared
+		return // compared with another entry
 	}
 	if text := askedOtherwise(op.event, a.command); text != "" {
 		w.violate("W2", "I2", t.at.index, op.event, "the entry is not what the client asked for: %s", text)
@@ -116,7 +116,7 @@ func (w *Checker) match(op *operation, t trace, a applied) {
 		return
 	}
 	if op.event.Index != 0 && op.event.Index != t.at.index {
-		return // another entry, or none, gave the answer
+		return // another entry, or no entry, gave the answer
 	}
 	text := answerDiffers(op.event, a)
 	if text == "" && op.isEmptyOfAnother(t) {
@@ -127,35 +127,35 @@ func (w *Checker) match(op *operation, t trace, a applied) {
 		return
 	}
 	if op.event.Index == 0 {
-		op.differs = text // unless another of its entries gave the answer
+		op.differs = text // unless another one of its entries gave the answer
 		return
 	}
 	w.violate("W2", honesty(op.event), t.at.index, op.event, "the client was told something else than the log says: %s", text)
 	op.answered, op.event = t.at, nil
 }
 
-// answeredElsewhere reports whether the last try of a stock SDK needs no entry, and the entries
-// belong to earlier tries. The SDK no longer waited for those, and a node that was stopped may
-// execute a request after the answer.
+// answeredElsewhere reports whether the last try of a stock SDK needs no entry and the entries
+// belong to earlier tries. The SDK no longer waited for these, and a paused node may execute a
+// request after the answer.
 func (op *operation) answeredElsewhere() bool {
 	return op.isEmptyReceive() && !slices.ContainsFunc(op.traces, op.isLastTry)
 }
 
-// isEmptyOfAnother reports whether an entry is not of the try that found nothing, which
-// shows in nothing but its id: any receive of a try that came too late finds nothing.
+// isEmptyOfAnother reports whether an empty receive is the entry of another try. Only its id shows
+// this, since any late try finds nothing.
 func (op *operation) isEmptyOfAnother(t trace) bool { return op.isEmptyReceive() && !op.isLastTry(t) }
 
 func (op *operation) isEmptyReceive() bool {
 	return op.stock && op.event.Action == history.Receive && len(op.event.Messages) == 0
 }
 
-// isLastTry reports whether an entry is of the try that got the answer.
+// isLastTry reports whether an entry belongs to the try that got the answer.
 func (op *operation) isLastTry(t trace) bool {
 	return t.id == fmt.Sprintf("%d.%d", op.id, op.event.Tries)
 }
 
-// honesty is the invariant that an answer breaks which is not the log's: I12 for
-// what a client believes to have done, I11 for what it was given.
+// honesty returns the invariant that an answer breaks which differs from the log: I12 for a change,
+// and I11 for what was returned.
 func honesty(e *history.Event) string {
 	if e.Action == history.Receive {
 		return "I11"

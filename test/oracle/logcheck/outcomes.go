@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// checkOutcomes is the rest of W2, W4 and W5: what has an entry, and how often.
+// checkOutcomes checks the rest of W2, W4 and W5: which operations have an entry, and how many.
 func (w *Checker) checkOutcomes() {
 	for _, id := range slices.Sorted(maps.Keys(w.operations)) {
 		op := w.operations[id]
@@ -38,7 +38,7 @@ func (w *Checker) checkOutcomes() {
 	clear(w.unmatched)
 }
 
-// effects counts what an operation did, and says where it did so last.
+// effects counts the effects of an operation, and returns the last one's place.
 func (op *operation) effects() (count int, last position) {
 	for _, t := range op.traces {
 		if t.effect {
@@ -49,8 +49,8 @@ func (op *operation) effects() (count int, last position) {
 	return count, last
 }
 
-// checkOnce is I12: no operation takes effect twice. It is called for an entry of
-// the operation that is not among its traces yet.
+// checkOnce checks I12: no operation takes effect twice. It must be called before the entry is
+// added to the traces.
 func (w *Checker) checkOnce(op *operation, t trace, command queue.Command) {
 	if !t.harmful {
 		return
@@ -71,9 +71,8 @@ func (w *Checker) checkOnce(op *operation, t trace, command queue.Command) {
 	w.violate(check, "I12", t.at.index, op.described(), "it took effect %d times", harmful+1)
 }
 
-// repeatable says that two entries of one operation are right: two tries of a
-// stock SDK, the second when the queue no longer knew the first. That the queue
-// judged so by the rules is for the model to say.
+// repeatable reports whether two entries of one operation are permitted: two tries of a stock SDK,
+// if the queue no longer knew the first one. The model checks whether the queue was right.
 func (w *Checker) repeatable(op *operation, before, again trace, command queue.Command) bool {
 	q := w.replay.oracle.Model.Queue(op.queue)
 	if !op.stock || before.id == again.id || q == nil {
@@ -89,19 +88,18 @@ func (w *Checker) repeatable(op *operation, before, again trace, command queue.C
 	return false
 }
 
-// described gives a violation its place in time when the call itself was
-// forgotten.
+// described gives a violation the time of a call that was already dropped from memory.
 func (op *operation) described() *history.Event {
 	return cmp.Or(op.event, &history.Event{ID: op.id, Call: op.call, Return: op.answer})
 }
 
-// checkAnswered looks at answers that no entry gave. They are right for empty
-// receives, for reads, and for refusals of what needs no look at the state.
+// checkAnswered checks answers without an entry. They are permitted for empty receives, for reads,
+// and for refusals that do not need the state.
 func (w *Checker) checkAnswered(op *operation) {
 	e := op.event
 	switch {
 	case e == nil:
-		w.count("answers found in the log", 1) // when its entry was seen
+		w.count("answers found in the log", 1) // counted when its entry was read
 	case op.differs != "" && op.answeredElsewhere():
 		op.elsewhere = true
 		w.count("empty receives while another try took messages", 1)
@@ -120,7 +118,7 @@ func (w *Checker) checkAnswered(op *operation) {
 	}
 }
 
-// written are the actions that pass the log.
+// written contains the actions that pass the log.
 var written = map[string]bool{
 	history.Send: true, history.SendBatch: true, history.Receive: true, history.Delete: true, history.DeleteBatch: true,
 	history.Visibility: true, history.VisibilityBatch: true, history.Purge: true, history.CreateQueue: true,
@@ -130,14 +128,15 @@ var written = map[string]bool{
 	history.AcceptSession: true, history.RenewSession: true, history.ReleaseSession: true, history.SetState: true,
 }
 
-// partlyRefused: every entry of the batch was refused, which may need no log.
+// partlyRefused reports whether every entry of a batch was refused, which may happen before the
+// log.
 func partlyRefused(e *history.Event) bool {
 	return len(e.Entries) > 0 && !slices.ContainsFunc(e.Entries, func(x history.Entry) bool { return x.Error == "" })
 }
 
-// checkRealTime is W3: what was answered before another operation was called
-// comes before it in the log. One sweep over the calls, keeping the last place
-// in the log of what was answered by then.
+// checkRealTime checks W3: if an operation was answered before another one was called, it is before
+// it in the log. One pass over the calls keeps the last place in the log of the answered
+// operations.
 func (w *Checker) checkRealTime() {
 	var byCall, byAnswer []*operation
 	for _, op := range w.operations {
@@ -171,11 +170,11 @@ func (w *Checker) checkRealTime() {
 	}
 }
 
-// stateOf is the place behind the last command of an entry: what a read of the
-// state at its index saw.
+// stateOf returns the place after the last command of an entry, which a read of the state at its
+// index sees.
 func stateOf(index uint64) position { return position{index, 1 << 30} }
 
-// begun is the first place in the log where an operation may have taken effect.
+// begun returns the first place in the log where an operation may have taken effect.
 func (op *operation) begun() position {
 	if len(op.traces) > 0 {
 		return op.traces[0].at
@@ -183,8 +182,7 @@ func (op *operation) begun() position {
 	return stateOf(op.answered.index)
 }
 
-// effective returns the position in the log at which an answered operation has certainly taken
-// effect.
+// effective returns the place in the log at which an answered operation has certainly taken effect.
 func (op *operation) effective() position {
 	if op.read {
 		return stateOf(op.answered.index)
@@ -200,7 +198,7 @@ func (op *operation) effective() position {
 	return op.traces[0].at
 }
 
-// checkDrained is W7: a queue that was drained to the end is empty.
+// checkDrained checks W7: a queue that was drained completely is empty.
 func (w *Checker) checkDrained() {
 	for _, name := range slices.Sorted(maps.Keys(w.drained)) {
 		q := w.replay.oracle.Model.Queue(name)

@@ -15,21 +15,20 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// replay is the reference model, and a second state machine, on their way along
-// the log.
+// replay applies the log to the reference model and to a second state machine.
 type replay struct {
 	oracle *oracle.Oracle
 	twin   *fsm.FSM // nil once it differs, or is too slow
-	next   uint64   // index that comes next
+	next   uint64   // the next index
 	at     int64    // highest log time so far
-	// wrong are the queues about which model and product disagree: from then on
-	// everything in them would.
+	// wrong contains the queues in which model and product differ. After the first difference,
+	// everything in a queue would differ.
 	wrong map[string]bool
-	// unmodelled are queues that the model does not follow: it would need memory for
-	// millions of messages. They are judged elsewhere; taps and twin are of all queues.
+	// unmodelled contains the queues that are not applied to the model, which would need memory for
+	// millions of messages. They are judged elsewhere, but taps and twin include them.
 	unmodelled []string
-	// forgot is the last entry that made a queue forget what it knew of
-	// deduplication and attempts: it was purged or deleted.
+	// forgot is by queue the last entry that purged or deleted it, so that it forgot its
+	// deduplication and attempt ids.
 	forgot map[string]uint64
 	states sessionStates
 }
@@ -41,7 +40,7 @@ func newReplay() replay {
 	}
 }
 
-// replayTo is W2 between log and model, and W6, up to an index.
+// replayTo checks W6, and W2 for log and model, up to an index.
 func (w *Checker) replayTo(end uint64) error {
 	if len(w.log.all) == 0 {
 		return nil
@@ -62,7 +61,7 @@ func (w *Checker) replayTo(end uint64) error {
 	return nil
 }
 
-// apply gives an entry to the model and to the twin.
+// apply applies an entry to the model and to the twin.
 func (w *Checker) apply(e *entry) {
 	l := e.first()
 	if l.AtMs < w.replay.at {
@@ -96,9 +95,8 @@ func decode(l *line) (applied, error) {
 	return applied{command, answer.Result, answer.Err}, nil
 }
 
-// applyTwin lets a state machine that sees nothing but the log apply the entry.
-// A state other than the nodes' means that an entry is missing from all taps, or
-// that they decided by something that is not in the log.
+// applyTwin applies the entry to a state machine that knows only the log. If its state differs from
+// the nodes', an entry is missing in all taps, or the nodes used something that is not in the log.
 func (w *Checker) applyTwin(e *entry) {
 	if w.replay.twin == nil {
 		return
@@ -124,8 +122,7 @@ func (w *Checker) applyTwin(e *entry) {
 	}
 }
 
-// applyModel compares the model's answer with the nodes', and says what the
-// command did.
+// applyModel compares the model's answer with the nodes', and returns the effects of the command.
 func (w *Checker) applyModel(l *line, a applied) (effect, harmful bool) {
 	name := a.command.QueueName()
 	if slices.Contains(w.replay.unmodelled, name) {
@@ -164,8 +161,8 @@ func (w *Checker) eventOf(id string) *history.Event {
 	return nil
 }
 
-// effects says whether a command changed something but time, and whether doing
-// it twice does more than doing it once.
+// effects reports whether a command changed more than time, and whether executing it twice has a
+// further effect.
 func effects(a applied, removed bool) (effect, harmful bool) {
 	if a.refusal != nil {
 		return false, false
@@ -179,7 +176,7 @@ func effects(a applied, removed bool) (effect, harmful bool) {
 		}
 		return false, false
 	case queue.MessagesReceived:
-		// Repeated by an attempt id, messages stay hidden for longer.
+		// Repeated with its attempt id, a receive hides messages for longer.
 		return len(r.Messages) > 0, len(r.Messages) > 0 && !r.Replayed
 	case queue.EntriesDone:
 		if _, isDelete := a.command.(*queue.DeleteMessages); isDelete {
@@ -206,12 +203,11 @@ func effects(a applied, removed bool) (effect, harmful bool) {
 	return true, false
 }
 
-// checkReads is W2 for receives that found nothing, and for counters of queues.
-// They wrote no entry; what answered them is the state at the index that came with
-// the answer.
+// checkReads checks W2 for empty receives and for counters of queues. They write no entry; their
+// answers follow from the state at the index in the answer.
 func (w *Checker) checkReads() {
 	for _, op := range w.reads[w.replay.next] {
-		if op.event != nil { // else an entry gave the answer
+		if op.event != nil { // otherwise an entry gave the answer
 			w.checkRead(op)
 		}
 	}
@@ -222,7 +218,7 @@ func (w *Checker) checkRead(op *operation) {
 	e := op.event
 	for _, t := range op.traces {
 		if t.at.index == e.Index {
-			return // it was that entry that answered otherwise
+			return // that entry changed the result
 		}
 	}
 	op.answered, op.read, op.event = position{index: w.log.changedBy(e.Index)}, true, nil
@@ -237,7 +233,7 @@ func (w *Checker) checkRead(op *operation) {
 	}
 	q := model.Queue(e.Queue)
 	if w.replay.wrong[e.Queue] || e.Session != "" {
-		return // what a session has, those say that receive
+		return // the calls of its holder are checked instead
 	}
 	switch {
 	case (q == nil) != (e.Error != ""):

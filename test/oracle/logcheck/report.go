@@ -6,12 +6,12 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// Violation is something that must not be in a run.
+// Violation is something that must not happen in a run.
 type Violation struct {
-	Check     string // W1 to W7, or W for what is not one of them
+	Check     string // W1 to W7, or W for other checks
 	Invariant string // of faults.md 1
-	Index     uint64 // of the log entry, 0 if it is about none
-	Op        int64  // number of the operation, 0 if it is about none
+	Index     uint64 // of the log entry, 0 if none
+	Op        int64  // number of the operation, 0 if none
 	At        int64  // microseconds since the start of the run, 0 if not known
 	Text      string
 }
@@ -31,12 +31,12 @@ func (v Violation) String() string {
 type Report struct {
 	Violations []Violation
 	Counts     map[string]int
-	// Gaps are the missing checks with their reasons.
+	// Gaps are the checks that could not be made, with their reasons.
 	Gaps []string
 }
 
-// violationsMax bounds the kept violations of a check. One cause makes many, and the first ones
-// are the most useful.
+// violationsMax bounds the violations of one check that are kept. One cause makes many, and the
+// first ones are the most useful.
 const violationsMax = 20
 
 func (w *Checker) violate(check, invariant string, index uint64, op *history.Event, format string, args ...any) {

@@ -18,8 +18,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// scene is a run made by hand: one state machine stands for the nodes, and calls
-// follow each other unless a test moves them.
+// scene is a hand-made run: one state machine represents the nodes, and calls follow one another
+// unless a test changes their times.
 type scene struct {
 	t       *testing.T
 	machine *fsm.FSM
@@ -41,7 +41,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// apply puts a command into an entry of its own.
+// apply applies a command in its own entry.
 func (s *scene) apply(op string, cmd queue.Command) codec.Response {
 	s.t.Helper()
 	frame, err := codec.AppendCommand(nil, cmd)
@@ -68,7 +68,7 @@ func (l *line) seal() {
 	l.CRC = crc32.Update(crc32.Checksum(l.Command, table), table, l.Answer)
 }
 
-// call makes an operation: every call takes 100 µs, and 900 µs lie between two.
+// call adds an operation: every call takes 100 µs, with 900 µs between two.
 func (s *scene) call(e history.Event, cmd queue.Command) (*history.Event, codec.Response) {
 	s.t.Helper()
 	e.Kind, e.ID, e.Queue, e.Result = history.KindOp, int64(len(s.events)+1), sceneQueue, history.OK
@@ -111,7 +111,7 @@ func (s *scene) receive(attempt string, most int64) *history.Event {
 	return e
 }
 
-// look is a receive that finds nothing and leaves no entry.
+// look adds a receive that finds nothing and has no entry.
 func (s *scene) look() *history.Event {
 	s.t.Helper()
 	e, _ := s.call(history.Event{Action: history.Receive}, nil)
@@ -128,7 +128,7 @@ func (s *scene) remove(handle string) *history.Event {
 	return e
 }
 
-// answer gives the last entry another answer, as if all nodes had been wrong.
+// answer replaces the answer of the last entry, as if all nodes were wrong.
 func (s *scene) answer(r codec.Response) {
 	s.t.Helper()
 	l := s.lines[len(s.lines)-1]
@@ -153,12 +153,12 @@ func (s *scene) tell(e *history.Event, change func(*queue.ReceivedMessage)) {
 	e.Messages[0].ID, e.Messages[0].Handle, e.Messages[0].Count = m.MessageID.String(), m.Handle.String(), int(m.ReceiveCount)
 }
 
-// drained ends the history.
+// drained adds the end of the drain.
 func (s *scene) drained() {
 	s.events = append(s.events, &history.Event{Kind: history.KindDrained, Queue: sceneQueue, Call: 1e9, Return: 1e9})
 }
 
-// copied are the lines as another node writes them.
+// copied returns a copy of the lines for another node.
 func (s *scene) copied() []*line {
 	var lines []*line
 	for _, l := range s.lines {
@@ -168,8 +168,8 @@ func (s *scene) copied() []*line {
 	return lines
 }
 
-// judge writes history and taps, the scene's own lines for those nodes that
-// others does not replace, and checks them.
+// judge writes the history and the taps, with the scene's lines for each node that is not in
+// others, and checks them.
 func (s *scene) judge(others map[string][]*line) Report {
 	s.t.Helper()
 	dir := s.t.TempDir()

@@ -2,8 +2,8 @@ package logcheck
 
 import "github.com/seriatimq/seriatim/test/oracle/history"
 
-// addStatus is I13(c), at most one leader in a term, and I13(f), the term of a
-// node never falls, as far as looks at the nodes show it.
+// addStatus checks I13(c), at most one leader in a term, and I13(f), the term of a node never
+// decreases, with the status of nodes.
 func (w *Checker) addStatus(e *history.Event) {
 	s := e.Status
 	if s == nil || s.Term == 0 {

@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// line is a line of a tap: a command that a node applied with its answer, an
-// entry without commands, or a snapshot that the node put in place of its state.
+// line is a line of a tap: a command with its result, an entry without commands, or a snapshot that
+// replaced the node's state.
 type line struct {
 	Index   uint64 `json:"index"`
 	N       int    `json:"n"` // position in its entry
@@ -27,13 +27,13 @@ type line struct {
 
 const kindRestore = "restore"
 
-// intact says whether the line says what the node meant to write.
+// intact reports whether a line is complete and undamaged.
 func (l *line) intact() bool {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return l.Kind != "" || crc32.Update(crc32.Checksum(l.Command, table), table, l.Answer) == l.CRC
 }
 
-// entry is a whole entry of a tap and where it is written there.
+// entry is a complete entry of a tap, and its place in the file.
 type entry struct {
 	lines  []line
 	offset int64
@@ -43,19 +43,18 @@ type entry struct {
 func (e *entry) first() *line { return &e.lines[0] }
 func (e *entry) last() *line  { return &e.lines[len(e.lines)-1] }
 
-// tap is the file that a node writes over all its runs, with the position of the reader.
+// tap is the file that a node appends to in all its runs, with the position of the reader.
 type tap struct {
 	node   string
 	file   *os.File
-	offset int64 // behind the last whole entry
-	torn   int   // lines that a node did not live to end
+	offset int64 // after the last complete entry
+	torn   int   // lines that were cut off when the node ended
 	now    *stretch
 	done   []stretch
 }
 
-// each visits the whole entries behind offset. What a node has begun to write is
-// left for the next time; what it will never end is skipped, since it applies
-// such an entry again.
+// each visits the complete entries after offset. An entry that the node is still writing is left
+// for the next call. One that was cut off is skipped, since the node applies it again.
 func (t *tap) each(visit func(*entry)) error {
 	r := bufio.NewReaderSize(io.NewSectionReader(t.file, t.offset, 1<<62), 1<<20)
 	at := t.offset

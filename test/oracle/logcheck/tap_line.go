@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// parseLine reads a line of a tap. Taps have gigabytes of them, all of one form, which
-// is read ten times as fast as any JSON; what has another form is read as that.
+// parseLine reads a line of a tap. Taps have gigabytes of lines in one form, which is parsed ten
+// times as fast as general JSON. Lines of another form are parsed as JSON.
 func parseLine(text []byte) (l line, err error) {
 	if l, ok := parseUsual(text); ok {
 		return l, nil
@@ -23,7 +23,7 @@ func parseLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// parseUsual reads a line of the form that nodes write, and says whether it is one.
+// parseUsual parses a line of the form that nodes write, and reports whether it has this form.
 func parseUsual(text []byte) (l line, ok bool) {
 	f := fields{rest: bytes.TrimSuffix(text, []byte("\n")), ok: true}
 	l.Index = f.number(`{"index":`)
@@ -40,16 +40,16 @@ func parseUsual(text []byte) (l line, ok bool) {
 	return l, f.ok && crc <= math.MaxUint32 && utf8.Valid(text) && string(f.rest) == "}"
 }
 
-// unusual are the backslash and all characters that JSON has only behind one.
+// unusual are the characters that JSON escapes, and the backslash.
 const unusual = "\\\x00\x01\x02\x03\x04\x05\x06\x07\b\t\n\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
 
-// fields is the remainder of a line.
+// fields is the unparsed rest of a line.
 type fields struct {
 	rest []byte
 	ok   bool // the line has had the usual form so far
 }
 
-// number is one behind a name, without a sign.
+// number parses a number without a sign after a name.
 func (f *fields) number(name string) uint64 {
 	rest, found := bytes.CutPrefix(f.rest, []byte(name))
 	end := 0
@@ -62,7 +62,7 @@ func (f *fields) number(name string) uint64 {
 	return n
 }
 
-// text is a string behind a name and its opening quotation mark, without escapes.
+// text parses a string without escapes after a name and its opening quotation mark.
 func (f *fields) text(name string) []byte {
 	rest, found := bytes.CutPrefix(f.rest, []byte(name))
 	end := bytes.IndexByte(rest, '"')

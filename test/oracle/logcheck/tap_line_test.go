@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// usualLines are of the form that nodes write.
+// usualLines have the form that nodes write.
 var usualLines = []string{
 	`{"index":17,"n":0,"term":3,"atMs":1764038400123,"op":"712.1","command":"AQID","answer":"BAU=","crc":4294967295,"hash":"00ff"}`,
 	`{"index":17,"n":1,"term":3,"atMs":1764038400123,"op":"","command":"AQID","answer":"BAU=","crc":0}`,
@@ -16,7 +16,7 @@ var usualLines = []string{
 	`{"index":9223372036854775807,"n":0,"term":3,"atMs":5,"op":"","crc":0,"hash":"aa","kind":"restore"}` + "\n",
 }
 
-// FuzzTapLine compares the fast reading of a line with that of JSON.
+// FuzzTapLine compares the fast parser with the parser of JSON.
 func FuzzTapLine(f *testing.F) {
 	for _, text := range usualLines {
 		f.Add([]byte(text))

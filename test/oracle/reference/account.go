@@ -32,13 +32,13 @@ func sibling(of, name string) string {
 
 func noSuchAccount() *Error { return &Error{Code: "NoSuchEntity"} }
 
-// Accounts lists the accounts beside the cluster's own, which always exists.
+// Accounts returns the accounts besides the cluster's own, which always exists.
 func (b *Broker) Accounts() []string {
 	ids := slices.Sorted(maps.Keys(b.quotas))
 	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 }
 
-// CreateAccount makes an account, or confirms that it is there with this quota.
+// CreateAccount creates an account, or succeeds if it exists with this quota.
 func (b *Broker) CreateAccount(id string, q Quota) *Error {
 	if had, known := b.quotas[id]; known {
 		if had == q {
@@ -50,7 +50,7 @@ func (b *Broker) CreateAccount(id string, q Quota) *Error {
 	return nil
 }
 
-// SetAccountQuota changes what an account may have; what it has stays.
+// SetAccountQuota changes the limits of an account. What exceeds them stays.
 func (b *Broker) SetAccountQuota(id string, q Quota) *Error {
 	if _, known := b.quotas[id]; !known && id != "" {
 		return noSuchAccount()
@@ -59,7 +59,7 @@ func (b *Broker) SetAccountQuota(id string, q Quota) *Error {
 	return nil
 }
 
-// DeleteAccount removes an account that has nothing.
+// DeleteAccount deletes an account without queues and topics.
 func (b *Broker) DeleteAccount(id string) *Error {
 	if _, known := b.quotas[id]; !known {
 		return noSuchAccount()
@@ -71,10 +71,10 @@ func (b *Broker) DeleteAccount(id string) *Error {
 	return nil
 }
 
-// Usage counts what an account has: messages in whatever state and archived ones, with
+// Usage returns the usage of an account: all messages in any state, archived ones included, with
 // the bytes that clients sent.
 func (b *Broker) Usage(owner string) (u Usage) {
-	for name, q := range b.queues { // in any order: it is a sum
+	for name, q := range b.queues { // in any order, as it is a sum
 		if ownerOf(name) != owner {
 			continue
 		}
@@ -97,8 +97,8 @@ func (b *Broker) Usage(owner string) (u Usage) {
 	return u
 }
 
-// sentBytes are those of body and attributes, of a message that a topic delivered as they
-// were published.
+// sentBytes returns the size of body and attributes. For a message of a topic these are the
+// published ones.
 func (m *Message) sentBytes() int64 {
 	if p := m.Sent.Published; p != nil {
 		return SendEntry{Body: p.Text, Attributes: p.Attributes}.size()
@@ -106,7 +106,7 @@ func (m *Message) sentBytes() int64 {
 	return m.Sent.size()
 }
 
-// exists reports whether there is the account of a name.
+// exists reports whether the account of a name exists.
 func (b *Broker) exists(owner string) bool {
 	_, known := b.quotas[owner]
 	return known || owner == ""
@@ -119,8 +119,8 @@ func (b *Broker) exceeds(has, more, most int64) bool {
 	return most != 0 && has+more > most
 }
 
-// roomForQueues refuses what the account may not have: so many queues of a name, and the
-// built-in dead-letter queue if one of these settings would come with it.
+// roomForQueues refuses more queues than the account may have: those of the given name, and the
+// built-in dead-letter queue if the settings require one.
 func (b *Broker) roomForQueues(name string, count int64, s Settings) *Error {
 	owner := ownerOf(name)
 	if !b.exists(owner) {
@@ -146,7 +146,7 @@ func (b *Broker) roomForTopic(name string) *Error {
 	return nil
 }
 
-// hasRoom reports whether the account of a queue or a topic may have these as well.
+// hasRoom reports whether the quota of a queue's or topic's account has room for this.
 func (b *Broker) hasRoom(name string, messages, bytes int64) bool {
 	most := b.quotas[ownerOf(name)]
 	if most.Messages == 0 && most.Bytes == 0 {
@@ -156,8 +156,8 @@ func (b *Broker) hasRoom(name string, messages, bytes int64) bool {
 	return !b.exceeds(has.Messages, messages, most.Messages) && !b.exceeds(has.Bytes, bytes, most.Bytes)
 }
 
-// roomForPublish refuses a publish whose new messages the account of the topic may not
-// have. Each counts once, whoever gets it: accepted messages go to all subscriptions.
+// roomForPublish refuses a publish that exceeds the quota of the topic's account. Each new message
+// counts once, because accepted messages are delivered to all subscriptions.
 func (b *Broker) roomForPublish(t *Topic, entries []PublishEntry) *Error {
 	var messages, bytes int64
 	for _, e := range entries {
@@ -173,9 +173,9 @@ func (b *Broker) roomForPublish(t *Topic, entries []PublishEntry) *Error {
 	return &Error{Code: "Throttled"}
 }
 
-// mayTarget reports whether what has a name may have a dead-letter queue with an ARN of an
-// account. The model does not know the number of the cluster's own account: any that no
-// other one has stands for it.
+// mayTarget reports whether an ARN of an account may be the dead-letter queue of a resource. The
+// model does not know the id of the cluster's own account: any id that no other account has is
+// taken for it.
 func (b *Broker) mayTarget(name, account string) bool {
 	if owner := ownerOf(name); owner != "" {
 		return account == owner
@@ -183,7 +183,6 @@ func (b *Broker) mayTarget(name, account string) bool {
 	return account == "" || !b.exists(account)
 }
 
-// arnAccount is the account in the ARN of a queue.
 func arnAccount(arn string) string {
 	if parts := strings.Split(arn, ":"); len(parts) > 4 {
 		return parts[4]

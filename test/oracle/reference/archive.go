@@ -8,15 +8,14 @@ import (
 
 const dayMilliseconds = 24 * 60 * 60 * 1000
 
-// archived is one message that a topic keeps for replays, with what a delivery of it
-// needs beside the publication.
+// archived is a message that a topic keeps for replays.
 type archived struct {
 	Publication
 	sender, group, id string
 }
 
-// archivePolicy reads how many days a topic keeps what was published: 1 to 365, as a
-// number or a string. {} is none (sns.md 9).
+// archivePolicy returns for how many days a topic archives publications: 1 to 365, as a number or a
+// string. It returns 0 for {} (sns.md 9).
 func archivePolicy(text string) (days int64, ok bool) {
 	var policy map[string]any
 	if json.Unmarshal([]byte(text), &policy) != nil || policy == nil {
@@ -35,8 +34,8 @@ func archivePolicy(text string) (days int64, ok bool) {
 	return days, ok && days >= 1 && days <= 365
 }
 
-// changeArchive follows a change of the ArchivePolicy. Turning it off deletes what was
-// archived and fails the replays of it; a longer retention brings nothing back.
+// changeArchive applies a change of the ArchivePolicy. Turning it off deletes the archive and fails
+// its replays. A longer retention restores nothing.
 func (b *Broker) changeArchive(t *Topic, days int64) {
 	switch before := t.settings.archiveDays; {
 	case before == days:
@@ -55,13 +54,13 @@ func (b *Broker) changeArchive(t *Topic, days int64) {
 	t.settings.archiveDays = days
 }
 
-// archiveBegin is the earliest moment that may be replayed: the later of when the archive
-// was turned on, and of what the retention reaches back to.
+// archiveBegin returns the earliest time that may be replayed: the start of the archive, or the
+// limit of its retention if that is later.
 func (b *Broker) archiveBegin(t *Topic) int64 {
 	return max(t.archivedSince, b.now-t.settings.archiveDays*dayMilliseconds)
 }
 
-// ArchiveBegin is BeginningArchiveTime, if the topic has an archive.
+// ArchiveBegin returns BeginningArchiveTime, if the topic has an archive.
 func (b *Broker) ArchiveBegin(t *Topic) (at int64, ok bool) {
 	return b.archiveBegin(t), t.settings.archiveDays > 0
 }
@@ -73,7 +72,7 @@ func (t *Topic) keep(a archived) {
 	}
 }
 
-// dropArchived drops what is older than the retention.
+// dropArchived deletes messages older than the retention.
 func (b *Broker) dropArchived(t *Topic) {
 	t.archive = slices.DeleteFunc(t.archive, func(a archived) bool {
 		return a.At+t.settings.archiveDays*dayMilliseconds < b.now
@@ -82,16 +81,16 @@ func (b *Broker) dropArchived(t *Topic) {
 
 // Replay is a replay of the archive of a topic to a subscription.
 type Replay struct {
-	Status     string // "" without a ReplayPolicy
+	Status     string // empty without a ReplayPolicy
 	start, end int64
 	ends       bool
-	next       int // number of the message that the next step begins with, 0 at first
+	next       int // number of the message with which the next step begins, 0 at first
 }
 
-// Running says whether a replay has still to deliver.
+// Running reports whether a replay still has messages to deliver.
 func (r *Replay) Running() bool { return r.Status == "Pending" || r.Status == "In progress" }
 
-// replayPolicy reads a ReplayPolicy; empty text and {} are none.
+// replayPolicy parses a ReplayPolicy. An empty text and {} are none.
 func replayPolicy(text string) (r Replay, ok bool) {
 	if text == "" || text == "{}" {
 		return Replay{}, true
@@ -118,11 +117,11 @@ func replayPolicy(text string) (r Replay, ok bool) {
 	return r, true
 }
 
-// replaysMax bounds the running replays of a topic (sns.md 10).
+// replaysMax limits the running replays of a topic (sns.md 10).
 const replaysMax = 10
 
-// mayReplay refuses a replay that attributes ask for if there cannot be one. running says
-// whether the subscription has one already, which the new one replaces.
+// mayReplay refuses a replay that is not possible. running tells that the subscription has a replay
+// already, which the new one replaces.
 func (t *Topic) mayReplay(given map[string]string, running bool) *Error {
 	if r, _ := replayPolicy(given["ReplayPolicy"]); !r.Running() {
 		return nil
@@ -142,9 +141,8 @@ func (t *Topic) mayReplay(given map[string]string, running bool) *Error {
 	return nil
 }
 
-// takes says whether what is published now reaches a subscription at once. It does not
-// while a replay runs, which comes to it in its turn, nor behind the end of a replay that
-// has one.
+// takes reports whether a publication is delivered to a subscription at once. This is not the case
+// while a replay runs, which will reach it, and after the end of a replay that has an end.
 func (b *Broker) takes(s *Subscription) bool {
 	if s.replay.Running() {
 		return false
@@ -154,12 +152,12 @@ func (b *Broker) takes(s *Subscription) bool {
 
 // Replayed is the result of one step of a replay.
 type Replayed struct {
-	Looked  int64 // archived messages that were delivered or filtered out
-	Running bool  // there is more
+	Looked  int64 // archived messages that were delivered or filtered
+	Running bool  // there are more
 }
 
-// ReplayStep delivers the next messages of the archive, up to most of them. When there is
-// no further one the replay is over.
+// ReplayStep delivers the next messages of the archive, at most most. After the last one the replay
+// is over.
 func (b *Broker) ReplayStep(subscription, most int) (r Replayed, d Deliveries) {
 	d = noDeliveries()
 	t, s := b.subscription(subscription)
@@ -189,8 +187,7 @@ func (b *Broker) ReplayStep(subscription, most int) (r Replayed, d Deliveries) {
 	return r, d
 }
 
-// reaches says whether a message is among those that the replay has still to deliver. The
-// end is among them.
+// reaches reports whether a replay still has to deliver a message. Its end time is included.
 func (r *Replay) reaches(a archived, bugs map[Bug]bool) bool {
 	switch {
 	case r.next > 0 && a.Number < r.next, r.next == 0 && a.At < r.start:
@@ -201,10 +198,10 @@ func (r *Replay) reaches(a archived, bugs map[Bug]bool) bool {
 	return !r.ends || a.At <= r.end
 }
 
-// Replay is the replay of a subscription.
+// Replay returns the replay of a subscription.
 func (s *Subscription) Replay() Replay { return s.replay }
 
-// ArchivedAt are the moments at which what is archived was published.
+// ArchivedAt returns the times of the archived publications.
 func (t *Topic) ArchivedAt() (times []int64) {
 	for _, a := range t.archive {
 		times = append(times, a.At)

@@ -2,9 +2,8 @@ package reference
 
 import "slices"
 
-// attempt is one remembered ReceiveRequestAttemptId: what the first receive
-// with it was answered. Each registration is its own value, so that a message
-// never belongs to an older registration of the same id (ymq.md 4).
+// attempt is a remembered ReceiveRequestAttemptId with the answer to its first receive. If an id is
+// registered again, that is another attempt, so that no message belongs to an older one (ymq.md 4).
 type attempt struct {
 	id      string
 	at      int64
@@ -17,7 +16,7 @@ type attemptPart struct {
 	delivery int
 }
 
-// attempt finds a live record.
+// attempt returns the record of an id, unless it has expired.
 func (q *Queue) attempt(id string) *attempt {
 	for _, a := range q.attempts {
 		if a.id == id {
@@ -27,17 +26,16 @@ func (q *Queue) attempt(id string) *attempt {
 	return nil
 }
 
-// forgetAttempts drops the records whose window is over. It counts from the
-// first receive; at its very end the id is forgotten.
+// forgetAttempts deletes the records whose window is over. It begins with the first receive, and at
+// its very end the id is forgotten.
 func (q *Queue) forgetAttempts(now int64) {
 	q.attempts = slices.DeleteFunc(q.attempts, func(a *attempt) bool {
 		return now >= a.at+q.Settings.AttemptWindow*1000
 	})
 }
 
-// touch: a message of an attempt was deleted or its visibility was changed.
-// aws remembers that the attempt is spoiled (sqs.md 4.7), ymq forgets it
-// (ymq.md 4).
+// touch is called when a message of an attempt was deleted or its visibility changed. With the
+// profile aws the attempt is marked as spoiled (sqs.md 4.7), with ymq it is forgotten (ymq.md 4).
 func (b *Broker) touch(q *Queue, m *Message) {
 	a := m.attempt
 	if a == nil {
@@ -68,7 +66,7 @@ func (b *Broker) replay(q *Queue, a *attempt, r ReceiveRequest) (Received, *Erro
 	return answer, nil
 }
 
-// spent refuses a repeated receive of which not all is as it was.
+// spent refuses a repeated receive whose messages have changed.
 func (a *attempt) spent() *Error {
 	return &Error{
 		"InvalidParameterValue",
@@ -77,8 +75,8 @@ func (a *attempt) spent() *Error {
 	}
 }
 
-// replayable (aws): every message is still in flight under its recorded
-// handle, none deleted, none with changed visibility.
+// replayable (aws) reports whether every message is still in flight with its recorded handle, not
+// deleted, and with unchanged visibility.
 func (b *Broker) replayable(q *Queue, a *attempt) bool {
 	if a.invalid {
 		return false
@@ -92,10 +90,9 @@ func (b *Broker) replayable(q *Queue, a *attempt) bool {
 	return true
 }
 
-// remaining (ymq): the messages of the attempt that nobody else took, whether
-// visible again or not, up to the maximum of this call (ymq.md 4, 4.1). None
-// is given past an earlier message of its group that is not in the same answer
-// (decision 14).
+// remaining (ymq) returns the messages of the attempt that nobody else has received, visible or
+// not, up to the maximum of this call (ymq.md 4, 4.1). None is returned before an earlier message
+// of its group, unless that is in the same answer (decision 14).
 func (b *Broker) remaining(q *Queue, a *attempt, room int64) []attemptPart {
 	var parts []attemptPart
 	chosen := map[*Message]bool{}
@@ -127,6 +124,5 @@ func (b *Broker) overtakes(q *Queue, m *Message, chosen map[*Message]bool) bool 
 	return false
 }
 
-// Remembers says whether a receive with this attempt id would be answered by an
-// earlier one.
+// Remembers reports whether a receive with this attempt id would repeat an earlier one.
 func (q *Queue) Remembers(id string) bool { return q.attempt(id) != nil }

@@ -11,9 +11,8 @@ type Broker struct {
 	now      int64
 	queues   map[string]*Queue
 	settings map[string]string
-	// deletedAt and lastNumber outlive a queue: the first for the cool-off
-	// after DeleteQueue, the second because sequence numbers are never
-	// reused under one name (faults.md I9).
+	// deletedAt and lastNumber outlive a queue: the first for the cool-off after DeleteQueue, the
+	// second because sequence numbers are never reused under one name (faults.md I9).
 	deletedAt    map[string]int64
 	lastNumber   map[string]int
 	tasks        []*MoveTask
@@ -25,7 +24,7 @@ type Broker struct {
 	lastSub      int
 	issued       map[int]issued // by delivery
 	bugs         map[Bug]bool
-	quotas       map[string]Quota // by account, those of all accounts but the cluster's own
+	quotas       map[string]Quota // by account, without the cluster's own
 }
 
 // Queue is one queue with all it holds.
@@ -37,23 +36,22 @@ type Queue struct {
 	messages []*Message // in sequence order
 	history
 	attempts []*attempt
-	sessions map[string]*session // locked, or with a state
-	// quietUntil is the next time at which time alone changes the queue; 0: unknown. It only
+	sessions map[string]*session // those with a lock or a state
+	// quietUntil is the next time at which the queue changes without a command; 0: unknown. It only
 	// saves checks.
 	quietUntil int64
 	purgedAt   int64
 	purged     bool
-	forgotAt   int64 // when an id was forgotten on request
+	forgotAt   int64 // the last time at which an id was forgotten on request
 	forgot     bool
-	// changedAt is the time of the creation or of the last change of attributes.
+	// changedAt is the time of the creation or the last change of attributes.
 	changedAt int64
 }
 
-// Error is a refusal. An empty Text means that the specification leaves the
-// wording open.
+// Error is a refusal. If Text is empty, the specification does not define the text.
 type Error struct{ Code, Text string }
 
-// New returns an empty Broker that deviates from the rules by the given bugs.
+// New returns an empty Broker with the given bugs.
 func New(bugs ...Bug) *Broker {
 	b := &Broker{
 		queues:     map[string]*Queue{},
@@ -71,14 +69,14 @@ func New(bugs ...Bug) *Broker {
 	return b
 }
 
-// Now is the log time.
+// Now returns the log time.
 func (b *Broker) Now() int64 { return b.now }
 
-// Advance moves the clock: time never goes back (faults.md I13e). Everything
-// that time alone decides is done here, for all queues.
+// Advance moves the clock, which never goes back (faults.md I13e). It makes all changes that depend
+// only on time, in all queues.
 func (b *Broker) Advance(at int64) {
 	b.now = max(b.now, at)
-	for _, q := range b.queues { // in any order: each by itself
+	for _, q := range b.queues { // in any order, as they are independent
 		if b.now < q.quietUntil {
 			continue
 		}
@@ -93,7 +91,7 @@ func (b *Broker) Advance(at int64) {
 	}
 }
 
-// nextChange is the next time at which Advance has something to do.
+// nextChange returns the next time at which Advance changes something.
 func (q *Queue) nextChange() int64 {
 	next := int64(1) << 62
 	for _, m := range q.messages {
@@ -114,7 +112,7 @@ func (q *Queue) nextChange() int64 {
 	return next
 }
 
-// Queues lists the queues by name.
+// Queues returns the queues by name.
 func (b *Broker) Queues() []*Queue {
 	all := []*Queue{}
 	for _, q := range b.queues {
@@ -127,7 +125,6 @@ func (b *Broker) Queues() []*Queue {
 // Queue finds a queue, nil if there is none.
 func (b *Broker) Queue(name string) *Queue { return b.queues[name] }
 
-// addQueue makes a queue.
 func (b *Broker) addQueue(name string, fifo bool, s Settings) *Queue {
 	q := &Queue{
 		Name: name, FIFO: fifo, Settings: s, Tags: map[string]string{}, sessions: map[string]*session{}, changedAt: b.now,
@@ -151,17 +148,17 @@ func (b *Broker) minimumWindow() int64 {
 
 func (b *Broker) find(name string) (*Queue, *Error) {
 	if q := b.queues[name]; q != nil {
-		q.quietUntil = 0 // it is about to change
+		q.quietUntil = 0 // it changes now
 		return q, nil
 	}
 	return nil, &Error{"QueueDoesNotExist", "The specified queue does not exist."}
 }
 
-// coolOffMilliseconds is the wait after DeleteQueue and between PurgeQueue
-// calls (sqs.md 2.1, 2.12), in force only with the cluster setting.
+// coolOffMilliseconds is the wait after DeleteQueue and between PurgeQueue calls (sqs.md 2.1,
+// 2.12), if the cluster setting is on.
 const coolOffMilliseconds = 60_000
 
-// DeleteQueue is sqs.md 2.2: everything goes, records and move tasks included.
+// DeleteQueue implements sqs.md 2.2: it deletes the queue with its records and move tasks.
 func (b *Broker) DeleteQueue(name string) *Error {
 	if _, err := b.find(name); err != nil {
 		return err
@@ -173,7 +170,7 @@ func (b *Broker) DeleteQueue(name string) *Error {
 	return nil
 }
 
-// PurgeQueue is sqs.md 2.12.
+// PurgeQueue implements sqs.md 2.12.
 func (b *Broker) PurgeQueue(name string) *Error {
 	q, err := b.find(name)
 	if err != nil {

@@ -1,9 +1,9 @@
 package reference
 
-// Bug is a deliberate deviation from the rules. The comparison must find each of them: an
-// oracle that cannot fail proves nothing (faults.md 11). There is one for each generator of
-// histories. Every other rule has its own tests in package queue, and the selftest of
-// test/faults plants bugs in the product.
+// Bug is a deliberate deviation from the rules. The comparison must find each one, because a test
+// that cannot fail proves nothing (faults.md 11). There is one for each generator of histories. The
+// other rules have tests in package queue, and the selftest of test/faults plants bugs in the
+// product.
 type Bug string
 
 // The planted bugs.
@@ -20,7 +20,7 @@ const (
 	QuotaOneMore          Bug = "a quota lets one more in than it says"
 )
 
-// Bugs lists all but QuotaOneMore, which only histories with accounts meet.
+// Bugs lists all except QuotaOneMore, which only histories with accounts can find.
 func Bugs() []Bug {
 	return []Bug{
 		ReplayNewHandles, WindowInclusive, VisibleOneLate, DeadLetterOneLate, MoveKeepsMessageID,

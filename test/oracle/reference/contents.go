@@ -7,12 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Attribute is one message attribute; Type begins with String, Number or
-// Binary.
+// Attribute is a message attribute. Its Type begins with String, Number or Binary.
 type Attribute struct{ Name, Type, Value string }
 
-// Handle is a receipt handle: the delivery it names, 0 if it names none, and
-// the text a client sent, which error texts repeat.
+// Handle is a receipt handle: its delivery, 0 if there is none, and the text that the client sent,
+// which errors repeat.
 type Handle struct {
 	Delivery int
 	Text     string
@@ -21,7 +20,7 @@ type Handle struct {
 const idCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" +
 	"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-// goodID: 1..128 of the characters of sqs.md 4.5.
+// goodID reports whether an id has 1 to 128 characters of sqs.md 4.5.
 func goodID(id string) bool {
 	for _, r := range id {
 		if !strings.ContainsRune(idCharacters, r) {
@@ -39,7 +38,7 @@ func badID(parameter, value string) *Error {
 	}
 }
 
-// goodText: the characters of sqs.md 2.7 row 3.
+// goodText reports whether a text meets sqs.md 2.7, row 3.
 func goodText(text string) bool {
 	for i, r := range text {
 		if r == utf8.RuneError {
@@ -57,7 +56,7 @@ func goodText(text string) bool {
 	return true
 }
 
-// size counts body, and per attribute name, type and value (sqs.md 2.7).
+// size returns the size of the body and of name, type and value of each attribute (sqs.md 2.7).
 func (e SendEntry) size() int64 {
 	n := len(e.Body)
 	for _, a := range e.Attributes {
@@ -66,8 +65,8 @@ func (e SendEntry) size() int64 {
 	return int64(n)
 }
 
-// reservedValues are the attributes of servicebus.md 5.3 that the server
-// consumes on queues with ReservedAttributesEnabled=true.
+// reservedValues are the attributes of servicebus.md 5.3, which the server uses itself in queues
+// with ReservedAttributesEnabled=true.
 type reservedValues struct {
 	dueAt     int64
 	scheduled bool
@@ -97,15 +96,15 @@ func splitReserved(s Settings, e SendEntry) (reservedValues, *Error) {
 			v.rest = append(v.rest, a)
 		}
 	}
-	// servicebus.md 2.3: both set and different is refused.
+	// servicebus.md 2.3: if both are set and differ, the send is refused.
 	if v.partition != "" && e.Group != nil && *e.Group != v.partition {
 		return v, &Error{Code: "InvalidParameterValue"}
 	}
 	return v, nil
 }
 
-// checkOptions: as the reserved attributes, but on FIFO queues whether or not those are
-// enabled (servicebus.md 5.6, gRPC).
+// checkOptions applies the rules of reserved attributes to options, in FIFO queues also if
+// ReservedAttributesEnabled is off (servicebus.md 5.6, gRPC).
 func checkOptions(q *Queue, e SendEntry) *Error {
 	if e.EnqueueAt == nil && e.Partition == nil {
 		return nil
@@ -129,7 +128,7 @@ func (v *reservedValues) takeOptions(e SendEntry) {
 	}
 }
 
-// scheduledTime reads epoch milliseconds, or RFC 3339.
+// scheduledTime parses milliseconds since 1970, or RFC 3339.
 func scheduledTime(a Attribute) (int64, bool) {
 	switch a.Type {
 	case "Number":

@@ -2,12 +2,12 @@ package reference
 
 import "fmt"
 
-// Counters are the Approximate* attributes, which are exact here. Deferred messages
-// are in none of them.
+// Counters contains the Approximate* attributes, which are exact here. They do not count deferred
+// messages.
 type Counters struct{ Visible, NotVisible, Delayed, Deferred int64 }
 
-// Counters counts one queue (sqs.md 3.1): a FIFO message behind a blocked one
-// counts as visible.
+// Counters returns the counts of a queue (sqs.md 3.1). A FIFO message behind a blocked one counts
+// as visible.
 func (b *Broker) Counters(q *Queue) Counters {
 	var c Counters
 	for _, m := range q.messages {
@@ -25,17 +25,17 @@ func (b *Broker) Counters(q *Queue) Counters {
 	return c
 }
 
-// Deliverable reports whether a receive would hand out or dead-letter at least one message.
+// Deliverable reports whether a receive would deliver or dead-letter at least one message.
 func (b *Broker) Deliverable(q *Queue) bool { return len(b.servingOrder(q)) > 0 }
 
-// RememberedIDs counts the live deduplication records.
+// RememberedIDs returns the number of live deduplication records.
 func (b *Broker) RememberedIDs(q *Queue) int64 { return b.liveCount(&q.history) }
 
-// Size is the number of stored messages.
+// Size returns the number of stored messages.
 func (q *Queue) Size() int { return len(q.messages) }
 
-// Deadlines lists every future moment at which time alone changes what a
-// command on the queue would do: the moments at which off-by-one bugs live.
+// Deadlines returns every future time at which the effect of a command on the queue changes without
+// another command. Off-by-one bugs appear at these times.
 func (b *Broker) Deadlines(q *Queue) []int64 {
 	var all []int64
 	add := func(at int64) {
@@ -71,8 +71,7 @@ func (b *Broker) Deadlines(q *Queue) []int64 {
 	return all
 }
 
-// TopicDeadlines lists the future moments at which a topic forgets an id, or an archived
-// message.
+// TopicDeadlines returns the future times at which a topic forgets an id or an archived message.
 func (b *Broker) TopicDeadlines(t *Topic) (all []int64) {
 	for _, r := range t.accepted {
 		if at := r.acceptedAt + t.rules.Window*1000; at > b.now {
@@ -87,6 +86,6 @@ func (b *Broker) TopicDeadlines(t *Topic) (all []int64) {
 	return all
 }
 
-// messageIDText stands for the text form of a message id where the rules use
-// it as a deduplication id. No client can send it: it holds a blank.
+// messageIDText represents the text of a message id that is used as a deduplication id. It contains
+// a blank, so that no client can send it.
 func messageIDText(id int) string { return fmt.Sprintf("message id %d", id) }

@@ -2,11 +2,11 @@ package reference
 
 import "strings"
 
-// implicitReceives is maxReceiveCount of the built-in dead-letter queue: the default of Service
-// Bus is ten deliveries.
+// implicitReceives is maxReceiveCount of the built-in dead-letter queue: ten, like the default of
+// Service Bus.
 const implicitReceives = 10
 
-// implicitName is the built-in dead-letter queue of ImplicitDeadLetterQueue=true
+// implicitName returns the name of the built-in dead-letter queue of ImplicitDeadLetterQueue=true
 // (servicebus.md 5.1).
 func implicitName(source string) string {
 	if base, fifo := strings.CutSuffix(source, ".fifo"); fifo {
@@ -15,7 +15,7 @@ func implicitName(source string) string {
 	return source + "-dlq"
 }
 
-// redrive is the policy in force: the explicit one, else the built-in one.
+// redrive returns the policy in force: the explicit one, or else the built-in one.
 func (q *Queue) redrive() Redrive {
 	if q.Settings.Redrive.Target == "" && q.Settings.Implicit {
 		return Redrive{Target: implicitName(q.Name), MaxReceives: implicitReceives}
@@ -33,10 +33,9 @@ func (b *Broker) makeImplicit(q *Queue) {
 	}
 }
 
-// deadLetterTarget is the queue m has to be moved to instead of being handed
-// out, nil if it may be handed out: this queue has handed it out maxReceiveCount
-// times since it came here (decision 22), and the target exists and is
-// another queue (sqs.md 6).
+// deadLetterTarget returns the queue to which a receive must move m instead of delivering it, or
+// nil. It moves m if this queue has delivered it maxReceiveCount times since it arrived (decision
+// 22), and the target exists and is another queue (sqs.md 6).
 func (b *Broker) deadLetterTarget(q *Queue, m *Message) *Queue {
 	r := q.redrive()
 	limit := int(r.MaxReceives)
@@ -47,11 +46,11 @@ func (b *Broker) deadLetterTarget(q *Queue, m *Message) *Queue {
 	if r.Target == "" || r.Target == q.Name || count < limit {
 		return nil
 	}
-	return b.queues[r.Target] // nil: kept and delivered
+	return b.queues[r.Target] // nil: m stays and is delivered
 }
 
-// deadLetterByCount moves m because it was received too often. Where consumers know
-// Service Bus, it has the reason of that service (servicebus.md 4).
+// deadLetterByCount moves m because it was received too often. Consumers that know Service Bus find
+// that service's reason in it (servicebus.md 4).
 func (b *Broker) deadLetterByCount(q, target *Queue, m *Message) {
 	if q.Settings.Profile == "servicebus" || q.Settings.Reserved || q.Settings.Implicit {
 		m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterReason", "MaxDeliveryCountExceeded")
@@ -59,11 +58,10 @@ func (b *Broker) deadLetterByCount(q, target *Queue, m *Message) {
 	b.deadLetter(q, target, m)
 }
 
-// deadLetter moves m. What a target sees: same message id, body and group, a
-// new number, a receive count that goes on. A FIFO copy starts its retention
-// again, and its deduplication id becomes the message id unless the source
-// keeps it (sqs.md 4.11, servicebus.md 5.2). The target's history is neither
-// read nor written (servicebus.md 5.4).
+// deadLetter moves m. The copy keeps message id, body, group, and receive count, and gets a new
+// number. In a FIFO queue its retention starts again, and its deduplication id becomes the message
+// id unless the source keeps it (sqs.md 4.11, servicebus.md 5.2). The ids remembered by the target
+// are neither used nor extended (servicebus.md 5.4).
 func (b *Broker) deadLetter(q, target *Queue, m *Message) {
 	q.remove(m)
 	c := &Message{
@@ -77,8 +75,8 @@ func (b *Broker) deadLetter(q, target *Queue, m *Message) {
 			c.DedupID, c.DedupOf = "", m.ID
 		}
 	} else {
-		// A move is no send: the target's DelaySeconds does not apply, and
-		// the copy is available from now on.
+		// A move is not a send: the target's DelaySeconds does not apply, and the copy is available
+		// at once.
 		c.StartDelay = b.now - c.SentAt
 	}
 	b.insert(target, c)

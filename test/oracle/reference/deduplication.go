@@ -8,8 +8,8 @@ import (
 
 // remembered is one deduplication record (servicebus.md 5.4).
 type remembered struct {
-	scope      string // scope in force when it was written
-	part       string // what the id is unique within, under that scope
+	scope      string // the scope in force when it was accepted
+	part       string // where the id is unique in that scope
 	id         string
 	acceptedAt int64
 	message    int
@@ -23,22 +23,22 @@ const (
 	scopePartition = "partitionKey"
 )
 
-// ContentID is the deduplication id of a body (sqs.md 4.5).
+// ContentID returns the deduplication id of a body (sqs.md 4.5).
 func ContentID(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:])
 }
 
-// history has the remembered ids of a queue or topic, and its rules.
+// history contains the remembered ids of a queue or topic, and its rules.
 type history struct {
 	rules    *Deduplication
 	accepted []remembered
-	// deadBefore is servicebus.md 5.4: ids accepted at or before it are
-	// free, whatever the window says now.
+	// Ids accepted at deadBefore or earlier are free, whatever the window is now (servicebus.md
+	// 5.4).
 	deadBefore int64
 }
 
-// live: accepted after deadBefore and less than one window ago.
+// live reports whether a record was accepted after deadBefore and less than one window ago.
 func (b *Broker) live(h *history, r remembered) bool {
 	age := b.now - r.acceptedAt
 	window := h.rules.Window * 1000
@@ -48,8 +48,8 @@ func (b *Broker) live(h *history, r remembered) bool {
 	return r.acceptedAt > h.deadBefore && age < window
 }
 
-// Remembers says whether a queue would know all ids that it accepted at a moment
-// or later: nothing has changed since, and a window is not over.
+// Remembers reports whether a queue still knows all ids that it accepted at a time or later: it was
+// not changed since, and less than a window has passed.
 func (b *Broker) Remembers(name string, since int64) bool {
 	q := b.queues[name]
 	if q == nil || q.changedAt >= since || q.forgot && q.forgotAt >= since || q.purged && q.purgedAt >= since {
@@ -58,14 +58,14 @@ func (b *Broker) Remembers(name string, since int64) bool {
 	return b.live(&q.history, remembered{acceptedAt: since})
 }
 
-// Change notes a change of a queue that is none of the model's rules.
+// Change records a change of a queue for which the model has no rule.
 func (b *Broker) Change(name string) {
 	if q := b.queues[name]; q != nil {
 		q.changedAt = b.now
 	}
 }
 
-// scopePart says within what an id is unique.
+// scopePart returns where an id is unique.
 func (b *Broker) scopePart(scope, id, group, partition string) string {
 	switch scope {
 	case scopeGroup:
@@ -82,9 +82,8 @@ func (b *Broker) scopePart(scope, id, group, partition string) string {
 	return ""
 }
 
-// deduplicationIDs are the ids by which a message is recognised: its effective
-// id and, with ContentDeduplicationMode=IdAndContent, its content hash
-// (ymq.md 1.3).
+// deduplicationIDs returns the ids of a message: its effective id and, with
+// ContentDeduplicationMode=IdAndContent, its content hash (ymq.md 1.3).
 func (b *Broker) deduplicationIDs(h *history, id, body string) []string {
 	ids := []string{id}
 	if h.rules.IDAndContent && id != ContentID(body) {
@@ -93,8 +92,8 @@ func (b *Broker) deduplicationIDs(h *history, id, body string) []string {
 	return ids
 }
 
-// original finds the earliest accepted live record of any of the ids. A record
-// is compared under the scope it was written under, whatever the scope is now.
+// original returns the earliest live record with one of the ids. Records are compared in the scope
+// in which they were accepted, whatever the scope is now.
 func (b *Broker) original(h *history, ids []string, group, partition string) *remembered {
 	for i := range h.accepted { // in order of acceptance
 		r := &h.accepted[i]
@@ -120,8 +119,8 @@ func (b *Broker) liveCount(h *history) int64 {
 	return n
 }
 
-// historyFull: MaxDeduplicationEntries would be exceeded. The cap is an error,
-// never an eviction (decision 11).
+// historyFull reports whether MaxDeduplicationEntries would be exceeded. This is an error; no
+// record is dropped for it (decision 11).
 func (b *Broker) historyFull(h *history, more int) bool {
 	limit := h.rules.MaxEntries
 	return limit > 0 && b.liveCount(h)+int64(more) > limit
@@ -137,13 +136,13 @@ func (b *Broker) remember(h *history, ids []string, group, partition string, mes
 	}
 }
 
-// changeWindow: shrinking acts at once, growing never brings an id back.
+// changeWindow changes the window. A shorter one applies at once, a longer one restores no id.
 func (b *Broker) changeWindow(h *history, seconds int64) {
 	h.deadBefore = max(h.deadBefore, b.now-h.rules.Window*1000)
 	h.rules.Window = seconds
 }
 
-// tidy drops records that can never be live again, so that searches stay short.
+// tidy deletes records that cannot be live again, which keeps searches short.
 func (b *Broker) tidy(h *history) {
 	h.accepted = slices.DeleteFunc(h.accepted, func(r remembered) bool {
 		return r.acceptedAt <= h.deadBefore || b.now-r.acceptedAt > maxWindowMilliseconds

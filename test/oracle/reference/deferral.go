@@ -2,8 +2,8 @@ package reference
 
 import "slices"
 
-// Defer defers messages under their locks (servicebus.md 4, 5.6): each stays in the queue under
-// its number, outside of its group.
+// Defer defers messages under their locks (servicebus.md 4, 5.6). They stay in the queue with their
+// numbers, but outside of their groups.
 func (b *Broker) Defer(name string, in *SessionRef, handles []Handle) ([]*Error, *Error) {
 	return b.eachLocked(name, in, handles, func(q *Queue, m *Message) *Error {
 		b.touch(q, m)
@@ -15,8 +15,7 @@ func (b *Broker) Defer(name string, in *SessionRef, handles []Handle) ([]*Error,
 	})
 }
 
-// DeferredRequest asks for deferred messages by their numbers; a number that is not the
-// model's is 0.
+// DeferredRequest asks for deferred messages by number. A number that the model does not know is 0.
 type DeferredRequest struct {
 	Numbers    []int
 	Session    *SessionRef
@@ -24,7 +23,7 @@ type DeferredRequest struct {
 	Delete     bool
 }
 
-// ReceiveDeferred hands out all of the messages asked for, or none.
+// ReceiveDeferred delivers either all requested messages or none.
 func (b *Broker) ReceiveDeferred(name string, r DeferredRequest) (Received, *Error) {
 	q, err := b.find(name)
 	if err != nil {
@@ -38,7 +37,7 @@ func (b *Broker) ReceiveDeferred(name string, r DeferredRequest) (Received, *Err
 	}
 	for i, number := range r.Numbers {
 		if number != 0 && slices.Contains(r.Numbers[:i], number) {
-			return Received{}, &Error{Code: "InvalidParameterValue"} // asked for twice
+			return Received{}, &Error{Code: "InvalidParameterValue"} // requested twice
 		}
 	}
 	lock := 0
@@ -67,7 +66,7 @@ func (b *Broker) ReceiveDeferred(name string, r DeferredRequest) (Received, *Err
 	return b.consume(q, picked, timeout, lock, ReceiveRequest{Delete: r.Delete}), nil
 }
 
-// numbered is the message of a number, nil if there is none.
+// numbered returns the message with a number, or nil.
 func (q *Queue) numbered(number int) *Message {
 	for _, m := range q.messages {
 		if m.Number == number && number != 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// goodPolicy reads a filter policy as far as the model has rules for it: an object of
-// names with lists of conditions, nested only in the scope of bodies (sns.md 8).
+// goodPolicy parses the filter policies for which the model has rules: an object of names with
+// lists of conditions, nested only in the scope of bodies (sns.md 8).
 func goodPolicy(text string, body bool) bool {
 	var policy map[string]any
 	return json.Unmarshal([]byte(text), &policy) == nil && goodLevel(policy, body)
@@ -31,7 +31,7 @@ func goodLevel(policy map[string]any, body bool) bool {
 	return true
 }
 
-// passes decides whether a publication passes the filter of a subscription.
+// passes reports whether a publication passes the filter of a subscription.
 func (s *Subscription) passes(p *Publication) bool {
 	if s.filter == "" {
 		return true
@@ -45,7 +45,7 @@ func (s *Subscription) passes(p *Publication) bool {
 	}
 	var body map[string]any
 	if decode(p.Text, &body) != nil || body == nil {
-		return false // sns.md 8: not an object, no match
+		return false // not an object: no match (sns.md 8)
 	}
 	values := map[string][]any{}
 	flatten("", body, values)
@@ -77,11 +77,11 @@ func attributeValues(list []Attribute) map[string][]any {
 	return values
 }
 
-// flatten names what is nested with dots; each element of an array is a value.
+// flatten joins the names of nested values with dots. Each element of an array is a value.
 func flatten(path string, value any, values map[string][]any) {
 	switch v := value.(type) {
 	case map[string]any:
-		for name, inner := range v { // in any order: the names differ
+		for name, inner := range v { // in any order, as the names differ
 			flatten(strings.TrimPrefix(path+"."+name, "."), inner, values)
 		}
 	case []any:
@@ -93,9 +93,9 @@ func flatten(path string, value any, values map[string][]any) {
 	}
 }
 
-// matchLevel: every name has to match, by any of its conditions.
+// matchLevel reports whether every name has a condition that matches.
 func matchLevel(policy map[string]any, path string, values map[string][]any) bool {
-	for name, wanted := range policy { // in any order: all have to
+	for name, wanted := range policy { // in any order, as all must match
 		full := strings.TrimPrefix(path+"."+name, ".")
 		if nested, ok := wanted.(map[string]any); ok {
 			if !matchLevel(nested, full, values) {
@@ -177,7 +177,7 @@ func equal(a, b any) bool {
 	return x == nil && y == nil && a == b
 }
 
-// rational is the value of a number, nil for anything else.
+// rational returns the value of a number, nil for anything else.
 func rational(v any) *big.Rat {
 	text, ok := v.(json.Number)
 	if !ok {

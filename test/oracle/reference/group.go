@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// lines splits a queue's messages into the sequences in which they may be
-// handed out: one per message group. A message of a standard queue, or without
-// a group (MessageGroupIdMode=Optional), has nobody before it and is a line of
-// its own.
+// lines returns the sequences in which a queue's messages may be delivered, one for each message
+// group. A message of a standard queue, or without a group (MessageGroupIdMode=Optional), is a
+// sequence of its own.
 func (b *Broker) lines(q *Queue) [][]*Message {
 	var lines [][]*Message
 	place := map[string]int{}
@@ -31,8 +30,8 @@ func (b *Broker) lines(q *Queue) [][]*Message {
 	return lines
 }
 
-// receivable is the prefix rule (sqs.md 4.2): walk the line and stop at the
-// first message that is not available.
+// receivable returns the part of a line that can be received (sqs.md 4.2): up to the first message
+// that is not available.
 func (b *Broker) receivable(q *Queue, line []*Message) []*Message {
 	for i, m := range line {
 		if !b.available(q, m) {
@@ -42,15 +41,15 @@ func (b *Broker) receivable(q *Queue, line []*Message) []*Message {
 	return line
 }
 
-// servingOrder gives the receivable part of every line in the order of
-// sqs.md 4.4: by the moment the first one became available, then by number. A
-// standard queue serves the oldest first, so that a message that comes back
-// comes before newer ones (sqs.md 5).
+// servingOrder returns the receivable part of every line in the order of sqs.md 4.4: by the time at
+// which the first message became available, then by number. A standard queue serves the oldest
+// message first, so that a message that becomes visible again is served before newer ones (sqs.md
+// 5).
 func (b *Broker) servingOrder(q *Queue) [][]*Message {
 	var ready [][]*Message
 	for _, line := range b.lines(q) {
 		if q.lockOf(line[0].Group, b.now) != 0 && q.FIFO {
-			continue // its holder alone receives from it
+			continue // only its holder receives from it
 		}
 		if part := b.receivable(q, line); len(part) > 0 {
 			ready = append(ready, part)

@@ -9,7 +9,7 @@ func (d DedupID) good() bool {
 	return goodID(d.ID) && (d.Group == "" || goodID(d.Group)) && (d.Partition == "" || goodID(d.Partition))
 }
 
-// ForgetID lets an id be sent again at once, whatever scope it was recorded under.
+// ForgetID frees an id in whatever scope it was recorded, so that it can be sent again at once.
 func (b *Broker) ForgetID(name string, id DedupID) *Error {
 	q, err := b.find(name)
 	if err != nil {
@@ -43,7 +43,7 @@ type KnownID struct {
 	State                   string // scheduled, stored or gone
 }
 
-// Known looks an id up as a send would; found is false if a send of it were accepted.
+// Known looks up an id. found is false if a send with it would be accepted.
 func (b *Broker) Known(q *Queue, id DedupID) (known KnownID, found bool) {
 	r := b.original(&q.history, []string{id.ID}, id.Group, id.Partition)
 	if r == nil {
@@ -56,11 +56,11 @@ func (b *Broker) Known(q *Queue, id DedupID) (known KnownID, found bool) {
 	return known, true
 }
 
-// IDs lists the remembered ids of a queue, for a generator of histories.
+// IDs returns the remembered ids of a queue, for a generator of histories.
 func (b *Broker) IDs(q *Queue) (list []DedupID) {
 	for _, r := range q.accepted {
 		if !goodID(r.id) || !b.live(&q.history, r) {
-			continue // made from a message id, or over
+			continue // the id is a message id, or has expired
 		}
 		id := DedupID{ID: r.id}
 		if r.scope != scopeQueue && r.part != r.id {

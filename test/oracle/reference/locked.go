@@ -1,7 +1,7 @@
 package reference
 
-// locked returns the message of a handle under a valid lock (servicebus.md 4, 5.5). An ended lock
-// is an error here, not success.
+// locked returns the message of a handle with a valid lock (servicebus.md 4, 5.5). If the lock has
+// ended, this is an error, not success.
 func (b *Broker) locked(q *Queue, h Handle, in *SessionRef) (*Message, *Error) {
 	was, known := b.issued[h.Delivery]
 	if !known || was.queue != q {
@@ -34,7 +34,7 @@ func (b *Broker) Complete(name string, in *SessionRef, handles []Handle) ([]*Err
 	})
 }
 
-// eachLocked calls do for each message of a queue under its lock, and collects the errors.
+// eachLocked calls do for each message under its lock, and returns the errors.
 func (b *Broker) eachLocked(name string, in *SessionRef, handles []Handle, do func(*Queue, *Message) *Error) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {
@@ -54,7 +54,7 @@ func (b *Broker) eachLocked(name string, in *SessionRef, handles []Handle, do fu
 	return answers, nil
 }
 
-// Abandon gives messages back, or locks them anew, under their locks.
+// Abandon makes messages visible, or extends their locks.
 func (b *Broker) Abandon(name string, in *SessionRef, batch bool, entries []VisibilityEntry) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *Broker) DeadLetter(name string, in *SessionRef, entries []DeadLetterEnt
 	return answers, nil
 }
 
-// withAttribute adds a text, in place of one of that name; an empty one is none.
+// withAttribute sets an attribute to a text. An empty text sets nothing.
 func withAttribute(list []Attribute, name, value string) []Attribute {
 	if value == "" {
 		return list

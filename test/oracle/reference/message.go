@@ -4,44 +4,44 @@ import "slices"
 
 // Message is one stored message.
 type Message struct {
-	ID         int // identity of the message id a client sees
+	ID         int // stands for the message id that clients see
 	Number     int // sequence number
 	Sent       SendEntry
 	Sender     string
 	Group      string
 	Grouped    bool
 	DedupID    string
-	DedupOf    int // if not 0, the deduplication id is the text of this message id
+	DedupOf    int // if not 0, the deduplication id is the text of the message id with this number
 	Source     string
 	SentAt     int64
-	StartDelay int64 // milliseconds; standard queues fix it at the send
+	StartDelay int64 // milliseconds; standard queues fix it when the message is sent
 	Scheduled  bool  // waits outside its group until DueAt
-	Deferred   bool  // outside its group, delivered by its number only
+	Deferred   bool  // outside of its group, delivered only by number
 	DueAt      int64
-	Prompt     bool   // was scheduled: the delay of the queue does not apply
-	Partition  string // PartitionKey it was sent with
+	Prompt     bool   // it was scheduled, so the delay of the queue does not apply
+	Partition  string // the PartitionKey with which it was sent
 	attempt    *attempt
 	Receipt
 	Counts
 }
 
-// Receipt is the last delivery of a message from the queue it is in.
+// Receipt describes the last delivery of a message by its present queue.
 type Receipt struct {
 	Delivery   int // 0: none yet
 	HiddenTill int64
-	Lock       int // session lock it was under, 0: none
+	Lock       int // the session lock under which it was delivered, 0: none
 }
 
 // Counts has the receive counts of a message.
 type Counts struct {
-	Receives   int // as clients see it: over all queues it was in
-	HandedOut  int // receives from the queue it is in
+	Receives   int // what clients see: receives from all queues that it was in
+	HandedOut  int // receives from its present queue
 	FirstAt    int64
 	ReceivedAt int64
 }
 
-// availableSince is the moment at which the message could first be received
-// as it stands now (sqs.md 4.1 and 4.4).
+// availableSince returns when the message, in its present state, could first be received (sqs.md
+// 4.1 and 4.4).
 func (b *Broker) availableSince(q *Queue, m *Message) int64 {
 	since := m.HiddenTill
 	if m.Delivery == 0 {
@@ -49,8 +49,8 @@ func (b *Broker) availableSince(q *Queue, m *Message) int64 {
 		if m.Prompt {
 			since = m.DueAt
 		}
-		// A changed DelaySeconds is retroactive on FIFO queues, and only
-		// there (sqs.md 3.1).
+		// In FIFO queues, and only there, a changed DelaySeconds applies to existing messages
+		// (sqs.md 3.1).
 		if q.FIFO && !m.Prompt {
 			since = m.SentAt + q.Settings.Delay*1000
 		}
@@ -65,8 +65,8 @@ func (b *Broker) available(q *Queue, m *Message) bool {
 	return !m.Scheduled && !m.Deferred && !b.inFlight(q, m) && b.availableSince(q, m) <= b.now
 }
 
-// inFlight: received, not yet visible again, not deleted. What was received in a
-// session is so as long as that lock lasts (servicebus.md 3).
+// inFlight reports whether the message was received and is neither visible again nor deleted. In a
+// session this lasts as long as the lock (servicebus.md 3).
 func (b *Broker) inFlight(q *Queue, m *Message) bool {
 	if m.Lock != 0 {
 		return q.lockOf(m.Group, b.now) == m.Lock
@@ -74,7 +74,7 @@ func (b *Broker) inFlight(q *Queue, m *Message) bool {
 	return m.Delivery != 0 && b.now < m.HiddenTill
 }
 
-// delayed: in its initial delay, or waiting for its scheduled time.
+// delayed reports whether the message is in its initial delay or waits for its scheduled time.
 func (b *Broker) delayed(q *Queue, m *Message) bool {
 	return m.Scheduled || m.Delivery == 0 && b.now < b.availableSince(q, m)
 }
@@ -83,8 +83,8 @@ func (q *Queue) remove(m *Message) {
 	q.messages = slices.DeleteFunc(q.messages, func(x *Message) bool { return x == m })
 }
 
-// forget drops what messages that are gone would hold in memory for ever: their
-// handles are remembered.
+// forget drops the contents of deleted messages, which are still referenced because their handles
+// are remembered.
 func forget(gone []*Message) {
 	for _, m := range gone {
 		m.Sent = SendEntry{}
@@ -104,9 +104,8 @@ func (b *Broker) newMessageID() int {
 	return b.lastMessage
 }
 
-// dropExpired is retention: a message older than MessageRetentionPeriod goes,
-// in whatever state but deferred (sqs.md 3.2). A scheduled one counts from its activation
-// (servicebus.md 5.6).
+// dropExpired deletes messages older than MessageRetentionPeriod, in any state but deferred (sqs.md
+// 3.2). The time of a scheduled message starts when it is due (servicebus.md 5.6).
 func (b *Broker) dropExpired(q *Queue) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool {
 		over := q.over(m, b.now)
@@ -117,8 +116,8 @@ func (b *Broker) dropExpired(q *Queue) {
 	})
 }
 
-// over: its retention is over. That of a scheduled message has not begun, and a deferred
-// one is kept until a client asks for it (servicebus.md 4).
+// over reports whether the retention of a message is over. That of a scheduled message has not
+// begun, and a deferred one is kept until it is requested (servicebus.md 4).
 func (q *Queue) over(m *Message, now int64) bool {
 	return !m.Scheduled && !m.Deferred && m.SentAt+q.Settings.Retention*1000 <= now
 }

@@ -2,13 +2,13 @@ package reference
 
 // MessageState describes a message in its queue, for reports of differences.
 type MessageState struct {
-	Gone           bool // it is not in the queue (any more)
+	Gone           bool // it is not in the queue
 	InFlight       bool
 	Behind         bool // an earlier message of its group is not delivered yet
-	BehindReturned bool // one of these was delivered before
+	BehindReturned bool // and that one was delivered before
 }
 
-// Standings tells how messages stand, in their order.
+// Standings returns the states of messages, in their order.
 func (b *Broker) Standings(q *Queue, ids []int) []MessageState {
 	place := map[int]int{}
 	all := make([]MessageState, len(ids))
@@ -22,7 +22,7 @@ func (b *Broker) Standings(q *Queue, ids []int) []MessageState {
 		if i, asked := place[m.ID]; asked {
 			all[i] = before
 			all[i].InFlight = b.inFlight(q, m)
-			continue // may be delivered in the same answer
+			continue // it may be in the same answer
 		}
 		before.Behind = true
 		before.BehindReturned = before.BehindReturned || m.Receives > 0

@@ -1,10 +1,10 @@
 package reference
 
-// MoveTask is one redrive out of a dead-letter queue (sqs.md 2.16).
+// MoveTask moves messages out of a dead-letter queue (sqs.md 2.16).
 type MoveTask struct {
 	ID          int
 	Source      string
-	Destination string // empty: back to where each message came from
+	Destination string // empty: the source of each message
 	Status      string // RUNNING, COMPLETED, CANCELLED, FAILED
 	Moved       int64
 	ToMove      int64
@@ -49,8 +49,8 @@ func (b *Broker) StartMoveTask(source, destination string) (int, *Error) {
 		if target == nil || ownerOf(destination) != ownerOf(source) {
 			return 0, notFound("DestinationArn")
 		}
-		// The type has to be the same (D); the source itself is refused,
-		// too, since such a task would never end.
+		// The type must be the same (D). The source itself is refused, since such a task would
+		// never end.
 		if target.FIFO != q.FIFO || target == q {
 			return 0, &Error{Code: "InvalidParameterValue"}
 		}
@@ -98,8 +98,8 @@ func (b *Broker) CancelMoveTask(id int, source string) (int64, *Error) {
 	return t.Moved, nil
 }
 
-// MoveStep moves at most most messages, the oldest first. The task ends when
-// nothing is left that can be moved.
+// MoveStep moves at most most messages, the oldest first. The task ends when no message can be
+// moved any more.
 func (b *Broker) MoveStep(id int, most int64) (moved int64, running bool) {
 	t := b.task(id)
 	if t == nil || t.Status != "RUNNING" {
@@ -137,10 +137,9 @@ func (b *Broker) MoveStep(id int, most int64) (moved int64, running bool) {
 	return moved, t.Status == "RUNNING"
 }
 
-// nextToMove is the message that a receive would hand out first: "oldest
-// first" is read as available for the longest time, so that what an operator
-// just looked at goes last. Like a receive, a step takes what it can of one
-// group before it turns to the next.
+// nextToMove returns the message that a receive would deliver first. "Oldest first" is understood
+// as available for the longest time, so that messages an operator has just looked at are moved
+// last. Like a receive, a step continues with the same group as far as it can.
 func (b *Broker) nextToMove(q *Queue, previous *Message) *Message {
 	order := b.servingOrder(q)
 	if previous != nil && previous.Grouped {
@@ -156,10 +155,10 @@ func (b *Broker) nextToMove(q *Queue, previous *Message) *Message {
 	return nil
 }
 
-// moveBack: the message is treated as new (sqs.md 6). It is recorded like a send
-// under its current deduplication id, its content where that counts, and its
-// partition, but never dropped: it was acknowledged once, and a live record may well be its own (faults.md I1). That record then
-// goes on answering, and no second one is written.
+// moveBack moves a message as if it was sent (sqs.md 6). It is recorded with its deduplication id,
+// its content if that counts, and its partition key, but it is never dropped as a duplicate: it was
+// acknowledged, and a live record may be its own (faults.md I1). In that case no second record is
+// made.
 func (b *Broker) moveBack(target *Queue, m *Message) {
 	c := &Message{
 		Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
@@ -178,9 +177,8 @@ func (b *Broker) moveBack(target *Queue, m *Message) {
 	}
 }
 
-// movedIDs are the ids by which the target recognises a message that moves to
-// it: those of a send of it (sqs.md 4.5). One that has none gets that of its
-// content, if the target wants one.
+// movedIDs returns the ids with which the target records a moved message: those of a send (sqs.md
+// 4.5). A message without an id gets that of its content, if the target requires one.
 func (b *Broker) movedIDs(target *Queue, c *Message) []string {
 	id := c.DedupID
 	switch {
@@ -193,7 +191,7 @@ func (b *Broker) movedIDs(target *Queue, c *Message) []string {
 		return nil
 	}
 	if c.Sent.Published != nil {
-		return []string{id} // a queue never looks at the content of what a topic delivers (sns.md 5)
+		return []string{id} // the content of a topic's message does not count (sns.md 5)
 	}
 	return b.deduplicationIDs(&target.history, id, c.Sent.Body)
 }

@@ -1,6 +1,6 @@
 package reference
 
-// Peeked is one message as an operator sees it.
+// Peeked is a message as an operator sees it.
 type Peeked struct {
 	Message, Number, Receives int
 	Group, State              string

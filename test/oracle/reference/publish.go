@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// PublishEntry is one message as it is published; nil means not given.
+// PublishEntry is a message to publish; nil means not given.
 type PublishEntry struct {
 	Message    string
 	Subject    *string
@@ -15,12 +15,12 @@ type PublishEntry struct {
 	Trace      string
 }
 
-// Publication is an accepted publish (sns.md 6). A queue with raw delivery gets its text and
-// attributes, any other an envelope.
+// Publication is an accepted publish (sns.md 6). Queues with raw delivery get its text and
+// attributes, other queues get an envelope.
 type Publication struct {
 	TopicARN     string
-	Message      int // the topic's
-	Number       int // the topic's, 0 on standard topics
+	Message      int // that of the topic
+	Number       int // that of the topic, 0 in standard topics
 	Subject      string
 	Trace        string
 	Text         string
@@ -40,10 +40,10 @@ type Published struct {
 	AcceptedAt int64
 }
 
-// Deliveries counts what came of publishing, beside what arrived.
+// Deliveries counts deliveries that did not reach their queue.
 type Deliveries struct {
 	Arrived int
-	// By queue: dropped as duplicates there, gone to a dead-letter queue, lost.
+	// By queue: dropped there as duplicates, moved to a dead-letter queue, lost.
 	Deduplicated, DeadLettered, Lost map[string]int
 	Filtered                         int
 }
@@ -52,7 +52,7 @@ func noDeliveries() Deliveries {
 	return Deliveries{Deduplicated: map[string]int{}, DeadLettered: map[string]int{}, Lost: map[string]int{}}
 }
 
-// Publish is sns.md 3.5 and 3.6: the fault of one entry refuses all of them.
+// Publish implements sns.md 3.5 and 3.6: an error in one entry refuses all.
 func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry) ([]Published, Deliveries, *Error) {
 	d := noDeliveries()
 	for _, e := range entries {
@@ -81,8 +81,8 @@ func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry)
 	return answers, d, nil
 }
 
-// checkPublish is the table of sns.md 3.5 as far as histories go, without what only the
-// topic knows.
+// checkPublish implements the table of sns.md 3.5, as far as histories need it and without the
+// checks that need the topic.
 func checkPublish(fifo bool, e PublishEntry) *Error {
 	switch {
 	case e.Subject != nil && *e.Subject == "":
@@ -108,8 +108,8 @@ func badPublishID(name string) *Error {
 	return invalidTopic(name + " Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length")
 }
 
-// publish accepts one message, or answers for the one that it is a duplicate of
-// (sns.md 4), and delivers it if it is new.
+// publish accepts a message and delivers it, or returns the first one if it is a duplicate (sns.md
+// 4).
 func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *Deliveries) Published {
 	group, id := orEmpty(e.Group), orEmpty(e.Dedup)
 	published := Publication{
@@ -143,7 +143,8 @@ func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *D
 	return p
 }
 
-// publishID is the id of an entry for a FIFO topic, publishIDs what that topic compares.
+// publishID returns the id of an entry in a FIFO topic. publishIDs returns the ids that the topic
+// compares.
 func (b *Broker) publishID(e PublishEntry) string {
 	switch {
 	case orEmpty(e.Dedup) != "":
@@ -165,8 +166,8 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// publishTo delivers to a subscription if its filter lets the message pass, independent of
-// the others (sns.md 7).
+// publishTo delivers to a subscription if the message passes its filter, independently of the
+// others (sns.md 7).
 func (b *Broker) publishTo(t *Topic, s *Subscription, p Publication, sender, group, id string, d *Deliveries) {
 	if !s.passes(&p) {
 		d.Filtered++
@@ -180,7 +181,7 @@ func (b *Broker) publishTo(t *Topic, s *Subscription, p Publication, sender, gro
 			m.Sent.Attributes = markReplayed(p.Attributes)
 		}
 	}
-	// More attributes than SQS takes are a client-side error (sns.md 6).
+	// More attributes than SQS accepts are a client-side error (sns.md 6).
 	fits := !s.raw || len(p.Attributes) <= 10
 	b.deliverTo(t, s, m, fits, d)
 }
@@ -191,8 +192,8 @@ func markReplayed(given []Attribute) []Attribute {
 	return append(others, Attribute{Name: "Replayed", Type: "String", Value: "true"})
 }
 
-// deliverTo delivers to the queue of a subscription, else to its dead-letter queue,
-// through the deduplication of either.
+// deliverTo delivers to the queue of a subscription, or else to its dead-letter queue, subject to
+// the deduplication of that queue.
 func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *Deliveries) {
 	came := "failed"
 	if fits {
@@ -218,7 +219,7 @@ func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *D
 }
 
 // put delivers to a queue (sns.md 5). A FIFO queue gets group and effective id, and applies its own
-// rules to them, but never compares contents. A standard queue gets neither from a FIFO topic.
+// rules to them, but does not compare contents. A standard queue gets neither of them.
 func (b *Broker) put(t *Topic, name string, m Message) string {
 	q := b.queues[name]
 	if q == nil || q.FIFO && !t.FIFO {
@@ -234,7 +235,7 @@ func (b *Broker) put(t *Topic, name string, m Message) string {
 		m.Sent.Group = &m.Group
 	}
 	ids := []string{m.DedupID}
-	// A replayed delivery takes no part in the deduplication of the queue (sns.md 9).
+	// A replayed delivery is not deduplicated by the queue (sns.md 9).
 	deduplicates := q.FIFO && !q.Settings.DeduplicationOff && (!m.Sent.Published.Replayed)
 	if deduplicates {
 		if b.original(&q.history, ids, m.Group, "") != nil {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// issued records a delivery with its queue. It distinguishes a handle of another or deleted queue
-// from one of this queue whose message is gone.
+// issued is the queue and message of a delivery. With it, a handle of another or a deleted queue
+// differs from one whose message is gone.
 type issued struct {
 	queue   *Queue
 	message *Message
@@ -20,7 +20,7 @@ func (q *Queue) holds(m *Message) bool {
 	return slices.Contains(q.messages, m)
 }
 
-// Delete is DeleteMessage and DeleteMessageBatch (sqs.md 2.10, 4.8).
+// Delete implements DeleteMessage and DeleteMessageBatch (sqs.md 2.10, 4.8).
 func (b *Broker) Delete(name string, batch bool, handles []Handle) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {
@@ -40,17 +40,17 @@ func (b *Broker) deleteOne(q *Queue, h Handle, batch bool) *Error {
 	}
 	m := was.message
 	if !q.holds(m) {
-		return nil // idempotent, also for a purged, expired or moved message
+		return nil // no error, even if it was purged, expired or moved
 	}
 	newest := m.Delivery == h.Delivery
 	expired := !b.inFlight(q, m)
 	switch {
 	case !q.FIFO:
-		// Any handle deletes, expired or superseded.
+		// Any handle deletes, even if it is expired or there is a newer one.
 	case q.Settings.YMQReceive && !newest:
-		return nil // success, nothing deleted (ymq.md 8.1)
+		return nil // success, but nothing is deleted (ymq.md 8.1)
 	case q.Settings.YMQReceive:
-		// Deletes even after the visibility timeout.
+		// It deletes also after the visibility timeout.
 	case !newest || expired:
 		if batch {
 			return &Error{"ReceiptHandleIsInvalid", "The receipt handle has expired"}
@@ -66,17 +66,17 @@ func (b *Broker) deleteOne(q *Queue, h Handle, batch bool) *Error {
 	return nil
 }
 
-// VisibilityEntry asks for a new visibility timeout.
+// VisibilityEntry requests a new visibility timeout.
 type VisibilityEntry struct {
 	Handle  Handle
 	Timeout int64
 }
 
-// maxVisibilityMilliseconds is the most that may lie between a receive and the
-// end of its visibility timeout.
+// maxVisibilityMilliseconds is the longest time from a receive to the end of its visibility
+// timeout.
 const maxVisibilityMilliseconds = 43_200_000
 
-// ChangeVisibility is ChangeMessageVisibility and its batch (sqs.md 2.11).
+// ChangeVisibility implements ChangeMessageVisibility and its batch (sqs.md 2.11).
 func (b *Broker) ChangeVisibility(name string, batch bool, entries []VisibilityEntry) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 				"Reason: Message does not exist or is not available for visibility timeout change.",
 		}
 	}
-	abandoned := m.Lock != 0 && e.Timeout == 0 // at any age
+	abandoned := m.Lock != 0 && e.Timeout == 0 // at any time after the receive
 	if !abandoned && b.now-m.ReceivedAt+e.Timeout*1000 > maxVisibilityMilliseconds {
 		return &Error{
 			"InvalidParameterValue",
@@ -119,8 +119,7 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 		}
 	}
 	if m.Lock != 0 && e.Timeout > 0 {
-		// The lock of a message ends with the lock of its session. The only change is
-		// to abandon it.
+		// The lock of the message ends with that of its session. It can only be abandoned.
 		return &Error{Code: "UnsupportedOperation"}
 	}
 	m.Lock = 0

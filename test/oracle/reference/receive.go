@@ -2,12 +2,12 @@ package reference
 
 import "strconv"
 
-// ReceiveRequest is ReceiveMessage without waiting; nil means not given.
+// ReceiveRequest is a ReceiveMessage without waiting; nil means not given.
 type ReceiveRequest struct {
 	Max        *int64
 	Visibility *int64
 	Attempt    *string
-	Session    *SessionRef // receives in a session
+	Session    *SessionRef // receives in this session
 	Delete     bool        // deletes the messages that it delivers
 }
 
@@ -17,10 +17,10 @@ type Received struct {
 	Replayed bool
 }
 
-// Delivered is one delivery of one message.
+// Delivered is one delivery of a message.
 type Delivered struct {
 	Message  int
-	Delivery int // names the receipt handle; 0: it has none
+	Delivery int // the receipt handle; 0: none
 	Number   int // 0 on standard queues
 	Sent     SendEntry
 	Sender   string
@@ -49,7 +49,7 @@ func outOfRange(parameter string, v int64, low, high int64, reason string) *Erro
 	}
 }
 
-// Receive hands out what can be handed out now (sqs.md 2.9, 4.2 to 4.4, 4.7).
+// Receive delivers the messages that are available now (sqs.md 2.9, 4.2 to 4.4, 4.7).
 func (b *Broker) Receive(name string, r ReceiveRequest) (Received, *Error) {
 	q, err := b.find(name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *Broker) Receive(name string, r ReceiveRequest) (Received, *Error) {
 	if r.Session != nil || r.Delete {
 		return b.receiveBus(q, r)
 	}
-	// On a standard queue the attempt id is ignored, whatever it is.
+	// In a standard queue the attempt id is ignored.
 	if !q.FIFO {
 		r.Attempt = nil
 	}
@@ -79,8 +79,8 @@ func (b *Broker) Receive(name string, r ReceiveRequest) (Received, *Error) {
 	return b.handOut(q, r), nil
 }
 
-// handOut is an ordinary receive: from each line, in serving order, as many as
-// still fit; then the next line (sqs.md 4.3).
+// handOut is a receive without an attempt: as many messages from each line, in serving order, as
+// there is room for (sqs.md 4.3).
 func (b *Broker) handOut(q *Queue, r ReceiveRequest) Received {
 	timeout := or(r.Visibility, q.Settings.Visibility)
 	picked := b.pick(q, r)
@@ -101,7 +101,7 @@ func (b *Broker) handOut(q *Queue, r ReceiveRequest) Received {
 	return answer
 }
 
-// pick chooses what a receive hands out, and dead-letters what it comes across.
+// pick chooses the messages for a receive, and dead-letters those that are due on the way.
 func (b *Broker) pick(q *Queue, r ReceiveRequest) (picked []*Message) {
 	room := or(r.Max, 1)
 	for _, line := range b.servingOrder(q) {
@@ -121,7 +121,7 @@ func (b *Broker) pick(q *Queue, r ReceiveRequest) (picked []*Message) {
 	return picked
 }
 
-// deliver makes a new delivery: new handle, one receive more.
+// deliver delivers a message with a new handle and a higher receive count.
 func (b *Broker) deliver(q *Queue, m *Message, timeout int64) {
 	b.newHandle(q, m)
 	if m.Receives == 0 {

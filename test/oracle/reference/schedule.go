@@ -2,9 +2,8 @@ package reference
 
 import "slices"
 
-// activateScheduled appends the scheduled messages that are due, as if each
-// were sent at its instant (servicebus.md 4), equal instants in acceptance
-// order (servicebus.md 8, 24).
+// activateScheduled appends the scheduled messages that are due, as if each was sent at its time
+// (servicebus.md 4). Equal times keep the order of acceptance (servicebus.md 8, 24).
 func (b *Broker) activateScheduled(q *Queue) {
 	for {
 		var next *Message
@@ -28,8 +27,8 @@ func (b *Broker) isScheduled(q *Queue, number int) bool {
 	return m != nil && m.Scheduled
 }
 
-// Cancel deletes scheduled messages by the numbers they were accepted under, which are
-// valid until their time comes (servicebus.md 4).
+// Cancel deletes scheduled messages by the numbers of their acceptance, which are valid until they
+// are due (servicebus.md 4).
 func (b *Broker) Cancel(name string, numbers []int, forgetIDs bool) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {

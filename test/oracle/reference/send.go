@@ -2,7 +2,7 @@ package reference
 
 import "strconv"
 
-// SendEntry is one message as a client sends it; nil means not given.
+// SendEntry is a message to send; nil means not given.
 type SendEntry struct {
 	Body       string
 	Attributes []Attribute
@@ -10,10 +10,10 @@ type SendEntry struct {
 	Group      *string
 	Dedup      *string
 	Delay      *int64
-	// EnqueueAt and Partition are the options of a send without reserved attributes.
+	// EnqueueAt and Partition are options, which need no reserved attributes.
 	EnqueueAt *int64
 	Partition *string
-	Published *Publication // a topic delivered it; its raw text and attributes are those above
+	Published *Publication // of the topic that delivers it; with raw delivery, text and attributes are in the fields above
 }
 
 // Sent is the answer to one SendEntry.
@@ -22,7 +22,7 @@ type Sent struct {
 	Message   int
 	Number    int // 0 on standard queues
 	Duplicate bool
-	// Of a duplicate: when the first was accepted, and whether it is scheduled still.
+	// Of a duplicate: when the first one was accepted, and whether it is still scheduled.
 	FirstAt        int64
 	FirstScheduled bool
 }
@@ -63,7 +63,7 @@ const (
 	batchLimit  = 1 << 20
 )
 
-// checkWholeBatch is the part of sqs.md 2.8 that refuses the whole request.
+// checkWholeBatch makes the checks of sqs.md 2.8 that refuse the whole request.
 func checkWholeBatch(q *Queue, entries []SendEntry) *Error {
 	total := int64(0)
 	for _, e := range entries {
@@ -88,7 +88,7 @@ func checkWholeBatch(q *Queue, entries []SendEntry) *Error {
 	return nil
 }
 
-// checkEntry is the table of sqs.md 2.7, in its order.
+// checkEntry makes the checks of sqs.md 2.7 in their order.
 func checkEntry(q *Queue, e SendEntry, batch bool) *Error {
 	s := q.Settings
 	invalid := func(value, parameter, reason string) *Error {
@@ -141,8 +141,8 @@ func checkEntry(q *Queue, e SendEntry, batch bool) *Error {
 	return nil
 }
 
-// checkAttributes covers the recorded part of sqs.md 3.4: what clients see of
-// the rest is compared by code only.
+// checkAttributes makes those checks of sqs.md 3.4 that were recorded. For the others, only the
+// codes are compared.
 func checkAttributes(s Settings, e SendEntry) *Error {
 	v, err := splitReserved(s, e)
 	if err != nil {
@@ -168,7 +168,7 @@ func checkAttributes(s Settings, e SendEntry) *Error {
 	return nil
 }
 
-// accept stores one good message, or recognises it as a duplicate.
+// accept stores a valid message, unless it is a duplicate.
 func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 	v, _ := splitReserved(q.Settings, e)
 	v.takeOptions(e)
@@ -211,14 +211,14 @@ func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 	return sent
 }
 
-// place puts a new message into the queue: at once, delayed or scheduled.
+// place adds a new message to the queue: at once, delayed or scheduled.
 func (b *Broker) place(q *Queue, m *Message, delay *int64, v reservedValues) {
 	m.StartDelay = q.Settings.Delay * 1000
 	if delay != nil && !q.FIFO {
 		m.StartDelay = *delay * 1000
 	}
-	// A scheduled time that is past is no schedule (servicebus.md 8, 22); one
-	// to come replaces the delay.
+	// A scheduled time in the past is ignored (servicebus.md 8, 22). One in the future replaces the
+	// delay.
 	if v.scheduled && v.dueAt > b.now {
 		m.StartDelay = 0
 		m.Scheduled, m.DueAt = true, v.dueAt

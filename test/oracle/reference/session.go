@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// session has the lock and state of a message group (servicebus.md 3).
+// session is the lock and the state of a message group (servicebus.md 3).
 type session struct {
 	name  string
 	lock  int // 0: not locked
 	until int64
-	// attempt is the id under which the lock was accepted, nil for none.
+	// attempt is the attempt id of the lock's acceptance, nil without one.
 	attempt *string
-	state   *string // nil: never set, or cleared
+	state   *string // nil: not set, or cleared
 	setAt   int64
 }
 
-// SessionRef names the lock of a session: 0 if the token was never issued.
+// SessionRef names the lock of a session. Lock is 0 if the token was never issued.
 type SessionRef struct {
 	ID   string
 	Lock int
@@ -30,7 +30,7 @@ type Locked struct {
 	Until int64
 }
 
-// lockOf is the lock in force of a group, 0 if there is none.
+// lockOf returns the lock of a group, 0 if it is not locked.
 func (q *Queue) lockOf(group string, now int64) int {
 	if s := q.sessions[group]; s != nil && s.lock != 0 && now < s.until {
 		return s.lock
@@ -38,10 +38,10 @@ func (q *Queue) lockOf(group string, now int64) int {
 	return 0
 }
 
-// endSessions forgets locks that are over. What was in flight under them is not any
-// more; its receive counts.
+// endSessions deletes locks that have ended. The messages in flight under them become visible, and
+// their receives count.
 func (b *Broker) endSessions(q *Queue) {
-	for name, s := range q.sessions { // in any order: each by itself
+	for name, s := range q.sessions { // in any order, as they are independent
 		if s.lock != 0 && b.now >= s.until {
 			q.unlock(name)
 		}
@@ -56,9 +56,8 @@ func (q *Queue) unlock(name string) {
 	}
 }
 
-// taken: somebody receives from the group, by a session or by a visibility timeout
-// (servicebus.md 5.1: both take the group lock). A deferred message is none of the
-// group's any more.
+// taken reports whether somebody receives from the group, in a session or with a visibility timeout
+// (servicebus.md 5.1: both lock the group). A deferred message is no longer part of the group.
 func (b *Broker) taken(q *Queue, group string) bool {
 	if q.lockOf(group, b.now) != 0 {
 		return true
@@ -68,16 +67,15 @@ func (b *Broker) taken(q *Queue, group string) bool {
 	})
 }
 
-// AcceptRequest locks a session, or the next free one with a message to receive; nil means
-// not given.
+// AcceptRequest locks a session, or the next free one that has a message; nil means not given.
 type AcceptRequest struct {
 	ID      *string
 	Seconds *int64
 	Attempt *string
 }
 
-// Accept locks a session. Made again under its attempt id while the lock lasts, it gives
-// the same lock, which lasts on from now.
+// Accept locks a session. If it is repeated with its attempt id during the lock, it returns the
+// same lock and extends it.
 func (b *Broker) Accept(name string, r AcceptRequest) (Locked, *Error) {
 	id := r.ID
 	q, err := b.find(name)
@@ -115,12 +113,12 @@ func (b *Broker) Accept(name string, r AcceptRequest) (Locked, *Error) {
 	return Locked{s.name, s.lock, s.until}, nil
 }
 
-// accepted is the session whose lock, which is in force, was accepted under an attempt id.
+// accepted returns the session that was accepted with an attempt id, if its lock is still in force.
 func (b *Broker) accepted(q *Queue, attempt *string) *session {
 	if attempt == nil {
 		return nil
 	}
-	for name, s := range q.sessions { // one at most
+	for name, s := range q.sessions { // at most one
 		if s.attempt != nil && *s.attempt == *attempt && q.lockOf(name, b.now) != 0 {
 			return s
 		}
@@ -128,15 +126,14 @@ func (b *Broker) accepted(q *Queue, attempt *string) *session {
 	return nil
 }
 
-// Accepted says whether an acceptance under this attempt id would give a lock again.
+// Accepted reports whether an acceptance with this attempt id would return a lock again.
 func (b *Broker) Accepted(q *Queue, attempt string) bool { return b.accepted(q, &attempt) != nil }
 
 func badLockTime(seconds *int64) bool {
 	return seconds != nil && (*seconds < 1 || *seconds > 43_200)
 }
 
-// FreeSession returns the next group among those without a receiver,
-// nil if there is none.
+// FreeSession returns the next group without a receiver, or nil.
 func (b *Broker) FreeSession(q *Queue) *string {
 	if !q.needsGroup() {
 		return nil
@@ -150,7 +147,7 @@ func (b *Broker) FreeSession(q *Queue) *string {
 	return nil
 }
 
-// open finds the session of a lock that is in force.
+// open returns the session of a lock, unless the lock has ended.
 func (b *Broker) open(q *Queue, ref SessionRef) (*session, *Error) {
 	if ref.Lock == 0 || q.lockOf(ref.ID, b.now) != ref.Lock {
 		return nil, &Error{Code: "SessionLockLost"}
@@ -158,7 +155,7 @@ func (b *Broker) open(q *Queue, ref SessionRef) (*session, *Error) {
 	return q.sessions[ref.ID], nil
 }
 
-// Renew lets a lock last from now.
+// Renew extends a lock from now on.
 func (b *Broker) Renew(name string, ref SessionRef, seconds *int64) (Locked, *Error) {
 	q, err := b.find(name)
 	if err != nil {
@@ -175,7 +172,7 @@ func (b *Broker) Renew(name string, ref SessionRef, seconds *int64) (Locked, *Er
 	return Locked{s.name, s.lock, s.until}, nil
 }
 
-// Release ends a lock. Receives of its remaining messages do not count (servicebus.md 3).
+// Release ends a lock. The receives of its remaining messages do not count (servicebus.md 3).
 func (b *Broker) Release(name string, ref SessionRef) *Error {
 	q, err := b.find(name)
 	if err != nil {
@@ -199,7 +196,7 @@ func (b *Broker) takeBack(q *Queue, group string, lock int) {
 	}
 }
 
-// SetState keeps bytes with a session, or clears them.
+// SetState sets or clears the state of a session.
 func (b *Broker) SetState(name string, ref SessionRef, state *string) *Error {
 	q, err := b.find(name)
 	if err != nil {
@@ -219,7 +216,7 @@ func (b *Broker) SetState(name string, ref SessionRef, state *string) *Error {
 	return nil
 }
 
-// State is the state of a session, nil if it has none.
+// State returns the state of a session, or nil.
 func (b *Broker) State(q *Queue, ref SessionRef) (*string, *Error) {
 	s, err := b.open(q, ref)
 	if err != nil {
@@ -228,15 +225,15 @@ func (b *Broker) State(q *Queue, ref SessionRef) (*string, *Error) {
 	return s.state, nil
 }
 
-// SessionInfo is a session as a list shows it.
+// SessionInfo is an entry in a list of sessions.
 type SessionInfo struct {
 	ID     string
 	SetAt  int64
 	Bytes  int
-	Locked int64 // until when, 0: it is not
+	Locked int64 // until when, 0: not locked
 }
 
-// Sessions lists the sessions with a state, in the order in which the states were set.
+// Sessions returns the sessions with a state, in the order in which the states were set.
 func (b *Broker) Sessions(q *Queue) []SessionInfo {
 	var list []SessionInfo
 	for _, name := range slices.Sorted(maps.Keys(q.sessions)) {
@@ -248,7 +245,7 @@ func (b *Broker) Sessions(q *Queue) []SessionInfo {
 	return list
 }
 
-// Locks lists the locks in force of a queue, for a generator of histories.
+// Locks returns the locks of a queue, for a generator of histories.
 func (q *Queue) Locks(now int64) (list []SessionRef) {
 	for _, name := range slices.Sorted(maps.Keys(q.sessions)) {
 		if lock := q.lockOf(name, now); lock != 0 {
@@ -264,8 +261,7 @@ type Released struct {
 	Session  bool
 }
 
-// ReleaseGroup takes a group away from whoever holds it: as if the lock of its
-// session, and the visibility timeouts of its messages, were over.
+// ReleaseGroup ends the lock of a group's session and the visibility timeouts of its messages.
 func (b *Broker) ReleaseGroup(name, group string) (Released, *Error) {
 	q, err := b.find(name)
 	if err != nil {

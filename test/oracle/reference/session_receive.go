@@ -2,9 +2,9 @@ package reference
 
 import "slices"
 
-// receiveBus receives in a session, or deletes the messages that it delivers, or both
-// (servicebus.md 3, 4). Visibility timeouts have no meaning in a session, and attempt ids none if
-// all delivered messages are deleted.
+// receiveBus receives in a session, or deletes the delivered messages, or both (servicebus.md 3,
+// 4). In a session, visibility timeouts have no effect. If the messages are deleted, attempt ids
+// have none.
 func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 	if q.FIFO && r.Attempt != nil && !goodID(*r.Attempt) {
 		return Received{}, badID("ReceiveRequestAttemptId", *r.Attempt)
@@ -36,10 +36,10 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 			if b.bugs[SessionOneInFlight] {
 				break
 			}
-			continue // the holder has it already
+			continue // the holder already has it
 		}
 		if !b.available(q, m) {
-			break // still delayed: nothing behind it comes first
+			break // it is delayed, and so are the messages after it
 		}
 		if target := b.deadLetterTarget(q, m); target != nil {
 			b.deadLetterByCount(q, target, m)
@@ -50,8 +50,8 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 	return b.consume(q, picked, 0, s.lock, r), nil
 }
 
-// replayInSession answers a repeated receive in a session: what its holder has still in
-// flight of it, and for aws all of it or nothing.
+// replayInSession answers a repeated receive in a session with its messages that are still in
+// flight. With the profile aws all of them must be.
 func (b *Broker) replayInSession(q *Queue, a *attempt, s *session, r ReceiveRequest) (Received, *Error) {
 	answer := Received{Replayed: true}
 	for _, p := range a.parts {
@@ -66,8 +66,7 @@ func (b *Broker) replayInSession(q *Queue, a *attempt, s *session, r ReceiveRequ
 	return answer, nil
 }
 
-// consume hands messages out: under a visibility timeout, under a session lock, or for
-// good.
+// consume delivers messages: with a visibility timeout, under a session lock, or deleting them.
 func (b *Broker) consume(q *Queue, picked []*Message, timeout int64, lock int, r ReceiveRequest) (answer Received) {
 	var a *attempt
 	if r.Attempt != nil && len(picked) > 0 {

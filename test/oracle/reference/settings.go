@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Settings are the queue attributes that change what the queue does.
+// Settings are the queue attributes that affect what the queue does.
 type Settings struct {
 	Deduplication
 	Delay, Retention, Visibility, MaxSize int64
@@ -19,7 +19,7 @@ type Settings struct {
 	Allow                                 Allow
 }
 
-// Deduplication are the settings of the engine of servicebus.md 5.4.
+// Deduplication contains the settings for the rules of servicebus.md 5.4.
 type Deduplication struct {
 	DeduplicationOff           bool
 	ContentBased, IDAndContent bool
@@ -28,7 +28,7 @@ type Deduplication struct {
 	PurgeClearsHistory         bool
 }
 
-// Redrive is RedrivePolicy; Target is empty if unset, and a name in the account of the queue.
+// Redrive is RedrivePolicy. Target is a name in the queue's account, empty if there is no policy.
 type Redrive struct {
 	Target      string
 	account     string // of the ARN
@@ -49,7 +49,7 @@ func defaults() Settings {
 	}
 }
 
-// preset applies CompatibilityProfile before the explicit attributes (ymq.md 8, servicebus.md
+// preset applies CompatibilityProfile, before the explicit attributes (ymq.md 8, servicebus.md
 // 5.2).
 func (s *Settings) preset(profile string) {
 	s.Profile = profile
@@ -78,7 +78,7 @@ func truth(text string) (value, ok bool) {
 	return false, false
 }
 
-// number describes an attribute with a range.
+// number describes a numeric attribute with its range.
 type number struct {
 	low, high int64
 	at        func(*Settings) *int64
@@ -106,7 +106,7 @@ var switches = map[string]func(*Settings) *bool{
 	"DeadLetterKeepsDeduplicationId":  func(s *Settings) *bool { return &s.DeadLetterKeepsID },
 }
 
-// choices are attributes with two or three words.
+// choices lists the attributes that are one of a few words.
 var choices = map[string]struct {
 	words []string
 	set   func(*Settings, string)
@@ -151,12 +151,12 @@ func pick(yes bool, a, b string) string {
 	return b
 }
 
-// fixed attributes keep their value after creation (servicebus.md 5.2).
+// fixed lists the attributes that cannot change after the creation (servicebus.md 5.2).
 var fixed = []string{
 	"DeduplicationEnabled", "MessageGroupIdMode", "ReceiveCompatibility", "CompatibilityProfile",
 }
 
-// attributesOrder lists names in the order in which errors are looked for.
+// attributesOrder lists names in the order in which they are checked.
 func attributesOrder(given map[string]string) []string {
 	names := []string{}
 	for name := range given {
@@ -166,7 +166,7 @@ func attributesOrder(given map[string]string) []string {
 	return names
 }
 
-// assign sets one attribute from its text.
+// assign sets an attribute to the value of a text.
 func (b *Broker) assign(s *Settings, name, value string) *Error {
 	bad := &Error{"InvalidAttributeValue", "Invalid value for the parameter " + name + "."}
 	if n, ok := b.numbers()[name]; ok {
@@ -200,7 +200,7 @@ func (b *Broker) assign(s *Settings, name, value string) *Error {
 	}
 	switch name {
 	case "FifoQueue":
-		return nil // checked where the type is decided
+		return nil // checked together with the type
 	case "RedrivePolicy":
 		return assignRedrive(s, value)
 	case "RedriveAllowPolicy":
@@ -211,7 +211,7 @@ func (b *Broker) assign(s *Settings, name, value string) *Error {
 
 func arnName(arn string) string { return arn[strings.LastIndex(arn, ":")+1:] }
 
-// assignRedrive is the part of sqs.md 3.3 that needs no other queue.
+// assignRedrive makes the checks of sqs.md 3.3 that need no other queue.
 func assignRedrive(s *Settings, value string) *Error {
 	if value == "" || value == "{}" {
 		s.Redrive = Redrive{}
@@ -239,8 +239,8 @@ func assignRedrive(s *Settings, value string) *Error {
 	return nil
 }
 
-// checkTarget is the part of sqs.md 3.3 that asks the target: it exists, is of
-// the same type, and its RedriveAllowPolicy lets the source in.
+// checkTarget makes the checks of sqs.md 3.3 of the target: it exists, has the same type, and its
+// RedriveAllowPolicy permits the source.
 func (b *Broker) checkTarget(s Settings, source string, given map[string]string) *Error {
 	if given["RedrivePolicy"] == "" || s.Redrive.Target == "" {
 		return nil
@@ -291,7 +291,7 @@ func assignAllow(s *Settings, value string) *Error {
 	return nil
 }
 
-// CreateQueue is sqs.md 2.1.
+// CreateQueue implements sqs.md 2.1.
 func (b *Broker) CreateQueue(name string, given map[string]string) *Error {
 	wanted := defaults()
 	if p := given["CompatibilityProfile"]; p != "" {
@@ -326,8 +326,8 @@ func (b *Broker) CreateQueue(name string, given map[string]string) *Error {
 	return nil
 }
 
-// confirm: every requested attribute equals the current one, or the first that
-// does not is named. Attributes not requested are not compared.
+// confirm compares every requested attribute with the current one, and reports the first that
+// differs. Other attributes are not compared.
 func (q *Queue) confirm(given map[string]string, wanted Settings, b *Broker) *Error {
 	for _, name := range attributesOrder(given) {
 		if q.Settings.text(name, b) != wanted.text(name, b) {
@@ -340,7 +340,7 @@ func (q *Queue) confirm(given map[string]string, wanted Settings, b *Broker) *Er
 	return nil
 }
 
-// text is the value of one attribute in a form that can be compared.
+// text returns the value of an attribute in a comparable form.
 func (s Settings) text(name string, b *Broker) string {
 	if n, ok := b.numbers()[name]; ok {
 		return strconv.FormatInt(*n.at(&s), 10)
@@ -357,7 +357,7 @@ func (s Settings) text(name string, b *Broker) string {
 	return ""
 }
 
-// SetAttributes is sqs.md 2.6: all or nothing.
+// SetAttributes implements sqs.md 2.6: it sets all attributes or none.
 func (b *Broker) SetAttributes(name string, given map[string]string) *Error {
 	q, err := b.find(name)
 	if err != nil {

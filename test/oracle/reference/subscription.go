@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Subscription is one queue that a topic delivers to (sns.md 3.3).
+// Subscription is a queue that a topic delivers to (sns.md 3.3).
 type Subscription struct {
 	ID    int
 	Queue string
@@ -16,16 +16,16 @@ type Subscription struct {
 
 type subscriptionSettings struct {
 	raw        bool
-	filter     string // text, empty if none
+	filter     string // the policy's text, empty if there is none
 	bodyScope  bool
-	deadLetter string // queue in the account of the topic, empty if none
-	// deadLetterAccount is that of its ARN.
+	deadLetter string // a queue in the topic's account, empty if there is none
+	// deadLetterAccount is the account in its ARN.
 	deadLetterAccount string
 	replay            Replay
 }
 
-// Subscribe subscribes a queue, which need not exist, or confirms that it is with equal
-// attributes. It answers with the number of the subscription.
+// Subscribe subscribes a queue, which need not exist, or succeeds if it is subscribed with equal
+// attributes. It returns the number of the subscription.
 func (b *Broker) Subscribe(topic, queue string, given map[string]string) (int, *Error) {
 	t := b.topics[topic]
 	if strings.HasSuffix(queue, ".fifo") && !strings.HasSuffix(topic, ".fifo") {
@@ -74,8 +74,8 @@ func (s subscriptionSettings) text(name string) string {
 	return s.deadLetter
 }
 
-// with sets attributes, all or none. The scope is read first: it decides which texts
-// are a policy.
+// with sets all attributes or none. The scope comes first, because it decides which texts are valid
+// policies.
 func (s subscriptionSettings) with(fifoTopic, fifoQueue bool, prefix string, given map[string]string) (subscriptionSettings, *Error) {
 	if scope, ok := given["FilterPolicyScope"]; ok {
 		s.bodyScope = scope == "MessageBody"
@@ -90,7 +90,7 @@ func (s subscriptionSettings) with(fifoTopic, fifoQueue bool, prefix string, giv
 		case "FilterPolicyScope":
 		case "FilterPolicy":
 			if s.filter = value; value != "" && !goodPolicy(value, s.bodyScope) {
-				return s, invalidTopic("") // before what is wrong with those that follow
+				return s, invalidTopic("") // before errors in the following attributes
 			}
 		case "RawMessageDelivery":
 			raw, ok := truth(value)
@@ -130,9 +130,8 @@ func (s *subscriptionSettings) assignDeadLetter(fifo bool, prefix, value string)
 	return nil
 }
 
-// subscription finds a subscription and its topic.
 func (b *Broker) subscription(id int) (*Topic, *Subscription) {
-	for _, t := range b.topics { // in any order: one has it at most
+	for _, t := range b.topics { // in any order, as at most one has it
 		for _, s := range t.Subscriptions {
 			if s.ID == id {
 				return t, s
@@ -142,7 +141,7 @@ func (b *Broker) subscription(id int) (*Topic, *Subscription) {
 	return nil, nil
 }
 
-// Unsubscribe removes a subscription; what was delivered stays.
+// Unsubscribe deletes a subscription. Delivered messages stay.
 func (b *Broker) Unsubscribe(id int) {
 	if t, s := b.subscription(id); t != nil {
 		t.Subscriptions = slices.DeleteFunc(t.Subscriptions, func(x *Subscription) bool { return x == s })

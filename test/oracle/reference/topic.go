@@ -14,17 +14,16 @@ type Topic struct {
 	Tags map[string]string
 	history
 	settings      topicSettings
-	Subscriptions []*Subscription // in the order in which they were made
-	archive       []archived      // in the order in which they were published
-	archivedSince int64           // before everything that may be replayed
+	Subscriptions []*Subscription // in the order of their creation
+	archive       []archived      // in the order of publication
+	archivedSince int64           // nothing before it may be replayed
 	changedAt     int64
 }
 
-// topicSettings are the attributes of a topic: those with rules, and the text of the
-// others.
+// topicSettings contains the attributes of a topic that have rules, and the texts of the others.
 type topicSettings struct {
 	Deduplication
-	archiveDays int64 // 0 without an archive
+	archiveDays int64 // 0: no archive
 	inert       map[string]string
 }
 
@@ -37,13 +36,13 @@ func invalidTopic(text string) *Error {
 	return &Error{"InvalidParameter", "Invalid parameter: " + text}
 }
 
-// inertTopicAttributes are stored and returned only.
+// inertTopicAttributes are only stored and returned.
 var inertTopicAttributes = []string{
 	"DisplayName", "Policy", "DeliveryPolicy", "KmsMasterKeyId", "SignatureVersion", "TracingConfig",
 }
 
-// assignTopic sets attributes, all or none. It says less than the product about what is
-// wrong: sns.md has few of the texts.
+// assignTopic sets all attributes or none. Its errors have fewer texts than the product's, since
+// sns.md contains few of them.
 func (b *Broker) assignTopic(s topicSettings, fifo, change bool, given map[string]string) (topicSettings, *Error) {
 	s.inert = maps.Clone(s.inert)
 	was := s.Scope
@@ -63,7 +62,7 @@ func (b *Broker) assignTopic(s topicSettings, fifo, change bool, given map[strin
 	if s.IDAndContent && !s.ContentBased {
 		return s, invalidTopic("")
 	}
-	// sns.md 3.1: from Topic to MessageGroup only; there is no way back.
+	// sns.md 3.1: it can change from Topic to MessageGroup, but not back.
 	if change && was == scopeGroup && s.Scope != scopeGroup {
 		return s, invalidTopic("")
 	}
@@ -87,8 +86,8 @@ func assignTopicRule(s *topicSettings, name, value string, least int64) (ok bool
 	return ok
 }
 
-// CreateTopic is sns.md 3.1. A topic made again under a name begins with an empty
-// history; its numbers go on.
+// CreateTopic implements sns.md 3.1. A topic that is created again remembers no ids, but its
+// numbers continue.
 func (b *Broker) CreateTopic(name, arn string, given, tags map[string]string) *Error {
 	fifo := strings.HasSuffix(name, ".fifo")
 	wantsFIFO, _ := truth(given["FifoTopic"])
@@ -128,7 +127,7 @@ func (t *Topic) confirm(given, tags map[string]string, wanted topicSettings) *Er
 	return nil
 }
 
-// text is one attribute in a form that can be compared.
+// text returns an attribute in a comparable form.
 func (s topicSettings) text(name string) string {
 	switch name {
 	case "ContentBasedDeduplication":
@@ -145,7 +144,7 @@ func (s topicSettings) text(name string) string {
 	return s.inert[name]
 }
 
-// SetTopicAttributes is sns.md 3.2, with the window rule of servicebus.md 5.4.
+// SetTopicAttributes implements sns.md 3.2, with the rule for windows of servicebus.md 5.4.
 func (b *Broker) SetTopicAttributes(name string, given map[string]string) *Error {
 	t := b.topics[name]
 	if t == nil {
@@ -165,7 +164,7 @@ func (b *Broker) SetTopicAttributes(name string, given map[string]string) *Error
 	return nil
 }
 
-// DeleteTopic is sns.md 3.2: idempotent, and with its subscriptions.
+// DeleteTopic implements sns.md 3.2: it is idempotent, and deletes the subscriptions.
 func (b *Broker) DeleteTopic(name string) *Error {
 	t := b.topics[name]
 	if t != nil && t.settings.archiveDays > 0 {
@@ -175,7 +174,7 @@ func (b *Broker) DeleteTopic(name string) *Error {
 	return nil
 }
 
-// SetTopicTags is TagResource and UntagResource.
+// SetTopicTags implements TagResource and UntagResource.
 func (b *Broker) SetTopicTags(name string, set map[string]string, remove []string) *Error {
 	t := b.topics[name]
 	if t == nil {
@@ -188,14 +187,14 @@ func (b *Broker) SetTopicTags(name string, set map[string]string, remove []strin
 	return nil
 }
 
-// ChangeTopic notes a change of a topic that is none of the model's rules.
+// ChangeTopic records a change of a topic for which the model has no rule.
 func (b *Broker) ChangeTopic(name string) {
 	if t := b.topics[name]; t != nil {
 		t.changedAt = b.now
 	}
 }
 
-// Topics lists the topics by name.
+// Topics returns the topics by name.
 func (b *Broker) Topics() (all []*Topic) {
 	for _, name := range slices.Sorted(maps.Keys(b.topics)) {
 		all = append(all, b.topics[name])
@@ -206,8 +205,7 @@ func (b *Broker) Topics() (all []*Topic) {
 // Topic finds a topic, nil if there is none.
 func (b *Broker) Topic(name string) *Topic { return b.topics[name] }
 
-// TopicRemembers says whether a topic would know all ids that it accepted at a moment
-// or later.
+// TopicRemembers reports whether a topic still knows all ids that it accepted at a time or later.
 func (b *Broker) TopicRemembers(name string, since int64) bool {
 	t := b.topics[name]
 	return t != nil && t.changedAt < since && b.live(&t.history, remembered{acceptedAt: since})

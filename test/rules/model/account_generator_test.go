@@ -10,14 +10,13 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// tenants are the accounts of histories beside the cluster's own; the last one is seldom
-// used, so that it can be deleted.
+// tenants are the accounts of histories besides the cluster's own. The last one is rarely used, so
+// that it can be deleted.
 var tenants = []string{"111111111111", "222222222222", "333333333333"}
 
-// accountGenerator makes histories of several accounts, which have queues and topics of the
-// same names and small quotas. It draws from a stream of its own: the histories of
-// generator stay what they are. Nothing of a history is old enough for retention, which
-// the product serves in coarse steps.
+// accountGenerator makes histories of several accounts with queues and topics of the same names,
+// and small quotas. It has its own random stream, so that the histories of generator do not change.
+// Histories are too short for retention, which the product applies in coarse steps.
 type accountGenerator struct {
 	generator
 	subscribedBy []int
@@ -67,7 +66,7 @@ func (g *accountGenerator) step() step {
 	return s
 }
 
-// owner picks an account, the last tenant seldom.
+// owner chooses an account, rarely the last tenant.
 func (g *accountGenerator) owner() string {
 	if g.oneIn(40) {
 		return tenants[2]
@@ -75,7 +74,7 @@ func (g *accountGenerator) owner() string {
 	return pickOf(&g.generator, "", tenants[0], tenants[1])
 }
 
-// quota has small limits, some of them none.
+// quota returns small limits, some of them none.
 func (g *accountGenerator) quota() (q account.Quota) {
 	for _, limit := range []struct {
 		of    *int64
@@ -138,7 +137,7 @@ func (g *accountGenerator) action() action {
 	return g.administration(name)
 }
 
-// administration changes what there is.
+// administration changes accounts, queues or topics.
 func (g *accountGenerator) administration(name string) action {
 	owner, plain := account.Split(name)
 	switch n := g.rng.IntN(100); {
@@ -210,7 +209,7 @@ func (g *accountGenerator) send(name string) action {
 	return c
 }
 
-// id is a new deduplication id, or one that may be known.
+// id returns a new deduplication id, or one that may be known.
 func (g *accountGenerator) id() *string {
 	if g.oneIn(2) {
 		return new(pickOf(&g.generator, "x", "y", "z"))
@@ -228,7 +227,7 @@ func (g *accountGenerator) publish(topic string) action {
 	return c
 }
 
-// remove deletes what was received from a queue, now and then under the name of another.
+// remove deletes received messages of a queue, sometimes with the name of another queue.
 func (g *accountGenerator) remove(name string) action {
 	d := deleteMessages{name: name, batch: g.oneIn(2)}
 	list := g.recent[name]

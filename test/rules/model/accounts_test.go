@@ -7,8 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// generateAccounts runs one history of several accounts, and compares after every step what
-// each of them has.
+// generateAccounts runs one history of several accounts, and compares their usage after every step.
 func generateAccounts(w *world, seed uint64, commands int) ([]step, *difference) {
 	g := newAccountGenerator(seed, w)
 	var steps []step
@@ -26,7 +25,7 @@ func generateAccounts(w *world, seed uint64, commands int) ([]step, *difference)
 	return steps, w.finish(steps)
 }
 
-// compareAccounts compares what accounts have.
+// compareAccounts compares the usage of accounts.
 func (w *world) compareAccounts() string {
 	view := w.plain().View()
 	for _, owner := range append(w.model.Accounts(), "") {
@@ -37,8 +36,8 @@ func (w *world) compareAccounts() string {
 	return ""
 }
 
-// TestAccounts compares histories of several accounts: names, quotas of queues, topics,
-// messages and bytes, and that nothing leads from one account into another.
+// TestAccounts compares histories of several accounts: names, quotas of queues, topics, messages
+// and bytes, and that no account has access to another one.
 func TestAccounts(t *testing.T) {
 	first, last := uint64(1), uint64(*seedsFlag)
 	if *seedFlag != 0 {

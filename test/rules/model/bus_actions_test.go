@@ -8,12 +8,12 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// numberRef names a sequence number by the send, receive or publish that gave it.
+// numberRef refers to a sequence number by the send, receive or publish that returned it.
 type numberRef struct{ step, index int }
 
 func (n numberRef) String() string { return fmt.Sprintf("number(%d.%d)", n.step, n.index) }
 
-// lockRef names the lock of a session by the step that accepted it; 0 is none.
+// lockRef refers to the lock of a session by the step that accepted it; 0 is none.
 type lockRef int
 
 func (l lockRef) String() string {
@@ -118,7 +118,7 @@ func (c cancel) String() string {
 func (c forgetID) String() string     { return fmt.Sprintf("forget %s %+v", c.name, c.id) }
 func (c releaseGroup) String() string { return fmt.Sprintf("release group %s %s", c.name, c.group) }
 
-// lock is the session of a step, or one without a holder.
+// lock returns the session of a step, or one that nobody holds.
 func (w *world) lock(l lockRef) queue.SessionRef {
 	if l == 0 {
 		return queue.SessionRef{}

@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// bus has the generator's memory of commands beyond SQS, by queue.
+// bus contains what the generator remembers of commands that SQS does not have, by queue.
 type bus struct {
 	locks     map[string][]lockRef
 	scheduled map[string][]numberRef
@@ -18,13 +18,13 @@ func newBus() bus {
 	return bus{locks: map[string][]lockRef{}, scheduled: map[string][]numberRef{}, deferred: map[string][]numberRef{}}
 }
 
-// keep remembers the last few of a list.
+// keep remembers the last few values of a list.
 func keep[T any](list []T, one T) []T {
 	list = append(list, one)
 	return slices.Delete(list, 0, max(0, len(list)-8))
 }
 
-// newest picks one of a list, newer ones more often; the zero value of none.
+// newest chooses from a list, newer values more often. It returns the zero value for an empty list.
 func newest[T any](g *generator, list []T) (one T) {
 	if len(list) == 0 {
 		return one
@@ -37,7 +37,7 @@ func (g *generator) busAction(k kind) action {
 	lock := g.lock(k)
 	held := lock
 	if held == 0 {
-		held = -1 // of a session without a holder
+		held = -1 // of a session that nobody holds
 	}
 	switch n := g.rng.IntN(100); {
 	case n < 24:
@@ -69,8 +69,8 @@ func (g *generator) busAction(k kind) action {
 	return releaseGroup{k.name, pickOf(g, "a", "b", "c", "nobody")}
 }
 
-// burst is a run of commands of one receiver, close together: else its locks would be
-// over before it does anything with them.
+// burst is a run of commands of one receiver within a short time, since its locks would otherwise
+// end before it uses them.
 type burst struct {
 	left int
 	kind kind
@@ -119,7 +119,7 @@ func (g *generator) burstAction() action {
 	return g.receive(k)
 }
 
-// lock is one that the queue gave lately, or, seldom, another queue.
+// lock returns a lock that the queue issued recently, or rarely one of another queue.
 func (g *generator) lock(k kind) lockRef {
 	if g.oneIn(40) {
 		return newest(g, g.bus.locks[pickOf(g, g.kinds...).name])
@@ -142,8 +142,8 @@ func (g *generator) accept(k kind) action {
 	return c
 }
 
-// attempt returns the attempt id of a receive in a session. It rarely returns one for a receive
-// that deletes, which is refused.
+// attempt returns the attempt id for a receive in a session, which is rarely set for a receive that
+// deletes, as that is refused.
 func (g *generator) attempt(deletes bool) *string {
 	if deletes && !g.oneIn(10) || !g.oneIn(3) {
 		return nil
@@ -207,7 +207,7 @@ func (g *generator) forgetID(k kind) action {
 	return forgetID{k.name, id}
 }
 
-// sawBus remembers what a step gave, and plans what comes of it.
+// sawBus remembers the result of a step and plans steps that use it.
 func (g *generator) sawBus(s step) {
 	switch c := s.do.(type) {
 	case accept:
@@ -256,7 +256,7 @@ func (g *generator) sawBus(s step) {
 			}
 		}
 	case setAttributes:
-		// What is known from before under another scope.
+		// An id may be known from before under another scope.
 		if k := g.kindOf(c.name); c.attributes["DeduplicationScope"] != "" && k.fifo && !g.plain && g.oneIn(2) {
 			g.soon = append(g.soon, g.forgetID(k))
 		}
@@ -295,7 +295,7 @@ func (g *generator) sawHandles(name string, step int, lock lockRef) {
 	g.recent[name] = slices.Delete(list, 0, max(0, len(list)-recentMax))
 }
 
-// option gives one send in some the options that no reserved attribute is needed for.
+// option sometimes sets the options of a send that need no reserved attribute.
 func (g *generator) option(e *reference.SendEntry) {
 	if g.oneIn(10) {
 		e.EnqueueAt = new(g.w.model.Now() + pickOf(g, int64(-1000), 1, 500, 500, 1000, 5000, 30_000))

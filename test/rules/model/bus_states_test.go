@@ -11,8 +11,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// compareBus compares what SQS does not show of a queue: every message as an operator
-// sees it, sessions, and what is known of deduplication ids.
+// compareBus compares what SQS does not show of a queue: every message as an operator sees it,
+// sessions, and data on deduplication ids.
 func (w *world) compareBus(view queue.View, q *reference.Queue) string {
 	peeked, err := view.Peek(q.Name, 0, "", 1<<20)
 	if err != nil {
@@ -80,7 +80,7 @@ func (w *world) compareSessions(view queue.View, q *reference.Queue) string {
 	return ""
 }
 
-// compareTopics compares the topics, and the queues subscribed to each in their order.
+// compareTopics compares the topics, and the subscribed queues of each in their order.
 func (w *world) compareTopics(view queue.View) string {
 	var names []string
 	for _, t := range w.model.Topics() {
@@ -117,8 +117,7 @@ func (w *world) compareTopics(view queue.View) string {
 	return ""
 }
 
-// compareDeliveries compares what the events say of a publish: deliveries that nobody
-// else sees.
+// compareDeliveries compares the events of a publish, which report deliveries that no answer shows.
 func (w *world) compareDeliveries() string {
 	got := map[queue.EventKind]map[string]int{
 		queue.TopicDeliveriesDeduplicated: {}, queue.TopicDeliveriesDeadLettered: {}, queue.TopicDeliveriesLost: {},
@@ -175,7 +174,7 @@ func (w *world) checkBusWaiters(view queue.View, do action) string {
 	return ""
 }
 
-// countBus is count for what SQS does not have.
+// countBus is count for commands that SQS does not have.
 func (w *world) countBus(s step, want oracle.Answer) {
 	for _, p := range want.Published {
 		w.hits["published"]++

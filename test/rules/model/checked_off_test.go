@@ -2,6 +2,6 @@
 
 package model
 
-// everyCommandChecked: package queue checks nothing by itself; the comparison
-// checks its invariants every hundred commands.
+// everyCommandChecked is false: package queue does not check invariants itself, and the comparison
+// checks them every hundred commands.
 const everyCommandChecked = false

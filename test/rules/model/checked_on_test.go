@@ -2,6 +2,6 @@
 
 package model
 
-// everyCommandChecked: package queue checks all its invariants after every
-// command of every twin, which costs ten times the command.
+// everyCommandChecked is true: package queue checks all invariants after every command of every
+// twin, which takes ten times as long as the command.
 const everyCommandChecked = true

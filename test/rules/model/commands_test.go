@@ -64,7 +64,7 @@ func (c send) command(*world) queue.Command {
 				p.Options.PartitionKey = *e.Partition
 			}
 		}
-		// The accepting node may or may not have hashed the body already.
+		// The accepting node may have hashed the body already.
 		if (len(e.Body)+i)%2 == 0 {
 			sum := sha256.Sum256([]byte(e.Body))
 			p.ContentHash = sum[:]

@@ -5,8 +5,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle"
 )
 
-// compare checks the product's answer to one step against the model's, and
-// keeps what later steps name.
+// compare compares the product's answer to one step with the model's, and keeps the results that
+// later steps refer to.
 func (w *world) compare(s step, cmd queue.Command, result queue.Result, refusal *queue.Error) string {
 	want, difference := w.oracle.Check(s.at, cmd, result, refusal)
 	w.count(s, want)

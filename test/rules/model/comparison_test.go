@@ -27,8 +27,8 @@ func fromEnvironment(name string, other int) int {
 	return n
 }
 
-// generate runs one random history in a new world and returns it, with the
-// difference that ended it. The kinds named are among its queues.
+// generate runs one random history in a new world. It returns the history and the difference that
+// ended it. The named kinds are among its queues.
 func generate(w *world, seed uint64, commands int, kinds ...string) ([]step, *difference) {
 	g := newGenerator(seed, w, kinds...)
 	var steps []step
@@ -43,7 +43,7 @@ func generate(w *world, seed uint64, commands int, kinds ...string) ([]step, *di
 	return steps, w.finish(steps)
 }
 
-// TestComparison is the comparison itself: faults.md 7.1.
+// TestComparison is the comparison of faults.md 7.1.
 func TestComparison(t *testing.T) {
 	first, last := uint64(1), uint64(*seedsFlag)
 	if *seedFlag != 0 {
@@ -76,7 +76,7 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// tally adds up what the histories met. Safe for concurrent use.
+// tally adds up the counts of the histories. Safe for concurrent use.
 type tally struct {
 	mutex    sync.Mutex
 	commands int
@@ -92,8 +92,8 @@ func (a *tally) add(commands int, hits map[string]int) {
 	}
 }
 
-// requireReached fails if a run that long never met something: then it proved
-// nothing about it (faults.md 2.4).
+// requireReached fails if a long run never met an event, because it then proved nothing about it
+// (faults.md 2.4).
 func requireReached(t *testing.T, hits map[string]int) {
 	t.Helper()
 	for _, what := range []string{
@@ -115,14 +115,14 @@ func requireReached(t *testing.T, hits map[string]int) {
 	}
 }
 
-// homes names queues and topics that a history must have to find a bug soon.
+// homes names the queues and topics that a history needs to find a bug soon.
 var homes = map[reference.Bug][]string{
 	reference.TopicHashesAttributes: {"topic news.fifo", "topic both.fifo"},
 	reference.ReplayStartExcluded:   {"topic archived.fifo"},
 }
 
-// TestPlantedBugs runs the comparison against models that break one rule each.
-// A bug that no history notices shows that the oracle is blind there.
+// TestPlantedBugs runs the comparison with models that break one rule each. If no history finds a
+// bug, the comparison does not test this rule.
 func TestPlantedBugs(t *testing.T) {
 	for _, bug := range reference.Bugs() {
 		t.Run(string(bug), func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestPlantedBugs(t *testing.T) {
 	}
 }
 
-// TestHistoriesRepeat: the same seed gives the same history.
+// TestHistoriesRepeat checks that equal seeds give equal histories.
 func TestHistoriesRepeat(t *testing.T) {
 	first, _ := generate(newWorld(7, onlyPlain()), 7, 300)
 	second, _ := generate(newWorld(7, onlyPlain()), 7, 300)

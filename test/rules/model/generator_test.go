@@ -12,15 +12,14 @@ const (
 	partitionName = "seriatim.PartitionKey"
 )
 
-// generator makes histories. It looks at the model as the history grows, so
-// that times sit on deadlines and handles are worth using. The same seed and
-// the same rules give the same history.
+// generator makes histories. It uses the state of the model, so that many times are deadlines and
+// handles are often valid. The same seed and rules give the same history.
 type generator struct {
 	rng    *rand.Rand
 	w      *world
 	kinds  []kind
 	next   int
-	recent map[string][]handleRef // by queue, the last ones
+	recent map[string][]handleRef // the last ones, by queue
 	soon   []action               // follow-ups, taken in random order
 	starts []int                  // steps that started a move task
 	queued []action
@@ -31,14 +30,13 @@ type generator struct {
 	subscribed []int // steps that made subscriptions
 	bus        bus
 	burst      burst
-	plain      bool // SQS alone
+	plain      bool // only commands of SQS
 }
 
-// crowdSmall and crowdLarge are numbers of messages above which a queue is
-// purged. In a small one the timers of a queue never exceed what the product
-// serves per command; one history in five goes beyond. There retention is kept
-// out: a message behind expired ones that are not removed yet is found, but its
-// group's turn (sqs.md 4.4, a rule of ours) may differ.
+// Above crowdSmall or crowdLarge messages a queue is purged. Below crowdSmall, no more timers of a
+// queue are due at once than the product handles in a command. One history in five goes up to
+// crowdLarge, without retention: when expired messages are not removed yet, a message after them is
+// found, but the turn of its group (sqs.md 4.4, a rule of ours) may differ.
 const (
 	crowdSmall = 24
 	crowdLarge = 300
@@ -71,7 +69,7 @@ func (g *generator) oneIn(n int) bool { return g.rng.IntN(n) == 0 }
 
 func pickOf[T any](g *generator, list ...T) T { return list[g.rng.IntN(len(list))] }
 
-// step makes the next step and executes nothing.
+// step returns the next step without executing it.
 func (g *generator) step() step {
 	s := step{id: g.next, at: g.time()}
 	g.next++
@@ -92,7 +90,7 @@ func (g *generator) step() step {
 	return s
 }
 
-// saw tells the generator what a step gave.
+// saw tells the generator the result of a step.
 func (g *generator) saw(s step) {
 	g.sawBus(s)
 	switch c := s.do.(type) {
@@ -130,14 +128,14 @@ func (g *generator) sawReceive(s step, c receive) {
 		}
 		g.soon = append(g.soon, again)
 		if len(got) > 1 && g.oneIn(2) {
-			// Another receive gets a part of it, if it is visible again by then.
+			// Another receive gets some of it, if it is visible again by then.
 			g.soon = append(g.soon, receive{c.name, reference.ReceiveRequest{Max: new(int64(1))}})
 		}
 	}
 }
 
-// time chooses the stamp: mostly now or soon, often a deadline of some queue
-// or a millisecond to either side of it, rarely far away, rarely in the past.
+// time chooses the time of a step: mostly now or soon, often within a millisecond of a deadline,
+// rarely far in the future or in the past.
 func (g *generator) time() int64 {
 	now := g.w.model.Now()
 	switch n := g.rng.IntN(100); {
@@ -146,7 +144,7 @@ func (g *generator) time() int64 {
 	case n < 65:
 		return now + int64(g.rng.IntN(400))
 	case n < 69:
-		return now - int64(g.rng.IntN(5000)) // a new leader with a slow clock
+		return now - int64(g.rng.IntN(5000)) // like a new leader with a slow clock
 	case n < 94:
 		if at, ok := g.deadline(now); ok {
 			return at + int64(g.rng.IntN(3)) - 1
@@ -161,7 +159,7 @@ func (g *generator) time() int64 {
 	return now + pickOf(g, int64(60_000), 300_000, 43_200_000, 400_000_000)
 }
 
-// deadline picks a coming deadline, near ones more often.
+// deadline chooses a future deadline, near ones more often.
 func (g *generator) deadline(now int64) (int64, bool) {
 	all := g.w.model.Queues()
 	if len(all) == 0 {
@@ -185,7 +183,7 @@ func (g *generator) deadline(now int64) (int64, bool) {
 func (g *generator) action() action {
 	k := pickOf(g, g.kinds...)
 	if g.crowd == crowdLarge {
-		k = g.kinds[max(g.rng.IntN(len(g.kinds)), g.rng.IntN(len(g.kinds)))] // fewer queues get more
+		k = g.kinds[max(g.rng.IntN(len(g.kinds)), g.rng.IntN(len(g.kinds)))] // so that fewer queues get more commands
 	}
 	q := g.w.model.Queue(k.name)
 	if q == nil && g.oneIn(2) {
@@ -269,8 +267,8 @@ func (g *generator) move() action {
 	return cancelMove{task, source}
 }
 
-// handle picks a handle that the queue gave, newer ones more often, sometimes
-// one of another queue, sometimes a damaged one.
+// handle chooses a handle of the queue, newer ones more often, sometimes of another queue or a
+// damaged one.
 func (g *generator) handle(k kind) handleRef {
 	list := g.recent[k.name]
 	if len(list) == 0 || g.oneIn(20) {

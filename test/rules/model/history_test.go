@@ -13,9 +13,8 @@ import (
 // startOfTime is the log time of the first command of every history.
 const startOfTime = int64(1_767_225_600_000)
 
-// step is one command of a history. It names earlier answers by step and
-// place, never by value, so that a history stays runnable when the shrinker
-// takes steps out of it.
+// step is one command of a history. It refers to earlier answers by step and position, never by
+// value, so that a history can still be run after the shrinker has removed steps.
 type step struct {
 	id int
 	at int64
@@ -32,11 +31,11 @@ type action interface {
 	String() string
 }
 
-// handleRef names a receipt handle by the receive that gave it.
+// handleRef refers to a receipt handle by the receive that returned it.
 type handleRef struct {
 	step, index int
 	damage      string  // "", "flip", "short", "garbage"
-	lock        lockRef // under which it was received
+	lock        lockRef // with which it was received
 }
 
 func (h handleRef) String() string {
@@ -88,7 +87,7 @@ type (
 	}
 	startMove  struct{ source, destination string }
 	cancelMove struct {
-		task   int // step that started it
+		task   int // the step that started it
 		source string
 	}
 	moveStep struct {

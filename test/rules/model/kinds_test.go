@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// kind is one sort of queue that histories use.
+// kind is a kind of queue that histories use.
 type kind struct {
 	name             string
 	fifo             bool
@@ -20,13 +20,13 @@ type kind struct {
 	dead             bool // target of redrive policies
 	implicit         bool // ImplicitDeadLetterQueue
 	target           string
-	later            string // a target it may get when it exists, which may be a source of this queue
+	later            string // a target that it may get later, which may have this queue as its own target
 	fixed            attributes
 }
 
 func arn(name string) string { return arnOf("sqs", name) }
 
-// arnOf is the ARN of a name, which begins with its account unless that is the cluster's own.
+// arnOf returns the ARN of a name, which begins with its account unless that is the cluster's own.
 func arnOf(service, name string) string {
 	owner, plain, found := strings.Cut(name, "/")
 	if !found {
@@ -39,7 +39,7 @@ func redrive(target string, receives int) string {
 	return `{"deadLetterTargetArn":"` + arn(target) + `","maxReceiveCount":` + strconv.Itoa(receives) + `}`
 }
 
-// allKinds lists dead-letter queues before the queues that name them.
+// allKinds lists dead-letter queues before the queues that refer to them.
 func allKinds() []kind {
 	return []kind{
 		{name: "dead", dead: true, later: "redriven"},
@@ -90,8 +90,8 @@ func allKinds() []kind {
 	}
 }
 
-// chooseKinds gives each seed a handful of kinds, so that each queue sees many
-// commands; both dead-letter queues are always there for those that name them.
+// chooseKinds chooses a few kinds for each seed, so that each queue gets many commands. Both
+// dead-letter queues are always among them.
 func (g *generator) chooseKinds(wanted []string) []kind {
 	all := allKinds()
 	chosen := all[:3:3]
@@ -109,7 +109,7 @@ func (g *generator) chooseKinds(wanted []string) []kind {
 	return chosen
 }
 
-// builtIn is the dead-letter queue that comes with ImplicitDeadLetterQueue.
+// builtIn returns the dead-letter queue that comes with ImplicitDeadLetterQueue.
 func (k kind) builtIn() kind {
 	if k.fifo {
 		return kind{name: strings.TrimSuffix(k.name, ".fifo") + "-dlq.fifo", fifo: true, dead: true}
@@ -117,11 +117,11 @@ func (k kind) builtIn() kind {
 	return kind{name: k.name + "-dlq", dead: true}
 }
 
-// create gives the attributes of a new queue.
+// create returns the attributes of a new queue.
 func (k kind) create(g *generator) attributes {
 	a := attributes{"VisibilityTimeout": pickOf(g, "0", "1", "2", "5", "30")}
 	if k.implicit {
-		a["VisibilityTimeout"] = "0" // ten receives come together sooner
+		a["VisibilityTimeout"] = "0" // so that ten receives happen sooner
 	}
 	if k.fifo {
 		a["FifoQueue"] = "true"
@@ -149,7 +149,7 @@ func (k kind) create(g *generator) attributes {
 	return a
 }
 
-// confirm gives the attributes of a CreateQueue that may meet an existing queue.
+// confirm returns the attributes of a CreateQueue for a queue that may exist.
 func (k kind) confirm(g *generator) attributes {
 	a := attributes{}
 	if k.fifo {
@@ -167,8 +167,8 @@ func (k kind) confirm(g *generator) attributes {
 	return a
 }
 
-// change gives the attributes of a SetQueueAttributes: one or two live
-// changes, now and then one that is refused.
+// change returns the attributes of a SetQueueAttributes: one or two changes, sometimes with one
+// that is refused.
 func (k kind) change(g *generator) attributes {
 	a := attributes{}
 	for range 1 + g.rng.IntN(2) {
@@ -241,7 +241,7 @@ func (k kind) change1(g *generator) (name, value string) {
 	return "ReceiveAttemptWindowSeconds", "5"
 }
 
-// refused gives one attribute that SetQueueAttributes refuses.
+// refused returns an attribute that SetQueueAttributes refuses.
 func (k kind) refused(g *generator) (name, value string) {
 	if k.fifo && g.oneIn(2) {
 		switch g.rng.IntN(4) {

@@ -12,10 +12,10 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// logTwin runs the history as a log: commands are encoded, put into entries
-// that hold several commands of one stamp, applied in batches of random size,
-// and answers are encoded and decoded again (T4). At random points the state
-// machine is thrown away and rebuilt from its snapshot (T3).
+// logTwin runs the history through a log: commands are encoded, several of the same time are put
+// into one entry, entries are applied in batches of random size, and answers are encoded and
+// decoded (T4). At random times the state machine is replaced by one restored from its snapshot
+// (T3).
 type logTwin struct {
 	seed    uint64
 	machine *fsm.FSM
@@ -73,7 +73,7 @@ func (t *logTwin) repeat(step int, at queue.Timestamp, cmd queue.Command, result
 	return ""
 }
 
-// flush applies the commands held back as one batch of entries.
+// flush applies the held commands as one batch of entries.
 func (t *logTwin) flush() string {
 	var batch []*raft.Log
 	var sizes []int
@@ -115,8 +115,7 @@ func (t *logTwin) flush() string {
 	return ""
 }
 
-// sameResponse compares answers in their encoded form, and checks that the
-// form is read back as it was.
+// sameResponse compares the encoded answers, and checks that decoding restores them.
 func sameResponse(want heldCommand, got codec.Response) string {
 	wanted, err := codec.AppendResponse(nil, want.answer)
 	if err != nil {

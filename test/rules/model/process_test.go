@@ -18,20 +18,19 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// digestsFlag makes TestOtherProcess the other process.
+// digestsFlag makes TestOtherProcess act as the other process.
 var digestsFlag = flag.Bool("digests", false, "only print a digest of each history")
 
-// digestMark begins the lines by which the other process tells its digests.
+// digestMark begins the lines with which the other process reports its digests.
 const digestMark = "digest of history"
 
-// TestOtherProcess gives the same histories to this process and to another one,
-// whose maps are in another order and whose goroutines run on another number of
-// processors (T5 of faults.md 7.1). Every answer and the last snapshot must be
-// the same bytes.
+// TestOtherProcess runs the same histories in this process and in another one, with another order
+// of maps and another number of processors (T5 of faults.md 7.1). Every answer and the last
+// snapshot must have the same bytes.
 func TestOtherProcess(t *testing.T) {
 	seeds, commands := uint64(*seedsFlag), *commandsFlag
 	if everyCommandChecked {
-		seeds = min(seeds, 3) // every command is expensive
+		seeds = min(seeds, 3) // checking every command is expensive
 	}
 	if *digestsFlag {
 		for seed := uint64(1); seed <= seeds; seed++ {
@@ -71,8 +70,8 @@ func TestOtherProcess(t *testing.T) {
 	}
 }
 
-// historyDigest runs one history on the plain twin and sums up every answer, the
-// state hashes on the way and the snapshot at the end.
+// historyDigest runs one history on the plain twin and returns a hash of the answers, of state
+// hashes in between, and of the snapshot at the end.
 func historyDigest(t *testing.T, seed uint64, commands int) string {
 	t.Helper()
 	plain := &digestTwin{plainTwin: plainTwin{b: queue.New()}, sum: fnv.New128a()}
@@ -87,11 +86,11 @@ func historyDigest(t *testing.T, seed uint64, commands int) string {
 	return hex.EncodeToString(plain.sum.Sum(nil))
 }
 
-// digestTwin is a plain twin that sums up what it answers.
+// digestTwin is a plain twin that hashes its answers.
 type digestTwin struct {
 	plainTwin
 	sum    hash.Hash
-	answer []byte // encoded; kept for its memory
+	answer []byte // encoded; the buffer is reused
 }
 
 func (d *digestTwin) apply(step int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// replayStep is a step of the replay of a subscription, which it names by the step that
-// made it.
+// replayStep is a step of the replay of a subscription, which it names by the step that made the
+// subscription.
 type replayStep struct{ step, max int }
 
 func (c replayStep) String() string {
@@ -35,7 +35,7 @@ func (w *world) scanSubscriptions(visit func(queue.SubscriptionSummary)) {
 	}
 }
 
-// subscriptionOf is the ARN of the subscription with a number, empty if there is none.
+// subscriptionOf returns the ARN of the subscription with a number, empty if there is none.
 func (w *world) subscriptionOf(number uint64) (arn string) {
 	w.scanSubscriptions(func(s queue.SubscriptionSummary) {
 		if s.Number == number {
@@ -47,8 +47,8 @@ func (w *world) subscriptionOf(number uint64) (arn string) {
 
 const pointLayout = "2006-01-02T15:04:05.000Z"
 
-// replayPolicy replays from a moment of the archive, or near it, to another one or to the
-// end.
+// replayPolicy replays from about the time of an archived message to about the time of another one,
+// or without an end.
 func (g *generator) replayPolicy() string {
 	point := func() string {
 		at := g.w.model.Now() + pickOf(g, int64(-500_000_000), -86_400_000, -20_000, -1000, 0, 0, 1000)
@@ -66,7 +66,7 @@ func (g *generator) replayPolicy() string {
 	return `{"PointType":"Timestamp","StartingPoint":"` + start + `"` + end + `}`
 }
 
-// archivedAt are the moments at which messages of the archives were published.
+// archivedAt returns the publication times of all archived messages.
 func (g *generator) archivedAt() (times []int64) {
 	for _, t := range g.w.model.Topics() {
 		times = append(times, t.ArchivedAt()...)
@@ -74,14 +74,14 @@ func (g *generator) archivedAt() (times []int64) {
 	return times
 }
 
-// replaySteps are those that a leader makes of a replay that a step asked for, in part.
+// replaySteps returns the steps that a leader makes for a replay.
 func (g *generator) replaySteps(subscription int) {
 	for range 1 + g.rng.IntN(5) {
 		g.soon = append(g.soon, replayStep{subscription, pickOf(g, 1, 2, 3, 100)})
 	}
 }
 
-// compareReplays compares archives, and how far the replays are.
+// compareReplays compares the archives and the progress of replays.
 func (w *world) compareReplays(view queue.View, t *reference.Topic) string {
 	given, err := view.TopicAttributes(t.Name)
 	if err != nil {
@@ -116,7 +116,7 @@ func valueOf(list []queue.Attribute, name string) string {
 	return ""
 }
 
-// checkReplayBegins: the leader hears of every replay that is asked for.
+// checkReplayBegins checks that an event reports every replay that is requested.
 func (w *world) checkReplayBegins() string {
 	before := w.waiting.replays
 	w.waiting.replays = 0
@@ -137,7 +137,6 @@ func (w *world) checkReplayBegins() string {
 	return ""
 }
 
-// countReplay keeps a tally of what replays met.
 func (w *world) countReplay(s step, want oracle.Answer) {
 	if _, ok := s.do.(replayStep); ok {
 		w.hits["looked at for a replay"] += int(want.Replayed.Looked)

@@ -18,7 +18,7 @@ func (g *generator) send(k kind) action {
 		c.entries = append(c.entries, g.entry(k))
 	}
 	if c.batch && g.oneIn(400) {
-		total := 800_000 + g.rng.IntN(600_000) // a batch may have 1 MiB
+		total := 800_000 + g.rng.IntN(600_000) // a batch may have at most 1 MiB
 		for i := range c.entries {
 			c.entries[i].Body = strings.Repeat("m", total/len(c.entries))
 		}
@@ -105,7 +105,7 @@ func (g *generator) fifoEntry(k kind, e *reference.SendEntry) {
 	}
 }
 
-// spoil makes exactly one thing of an entry wrong.
+// spoil makes exactly one part of an entry invalid.
 func (g *generator) spoil(k kind, e *reference.SendEntry) {
 	switch g.rng.IntN(9) {
 	case 0:
@@ -113,7 +113,7 @@ func (g *generator) spoil(k kind, e *reference.SendEntry) {
 	case 1:
 		e.Body = pickOf(g, "a\x01b", "bad \xff utf-8", "no\uffff")
 	case 2:
-		e.Body = fmt.Sprintf("%01100d", 7) // over the smallest MaximumMessageSize
+		e.Body = fmt.Sprintf("%01100d", 7) // longer than the smallest MaximumMessageSize
 	case 3:
 		e.Group = new(pickOf(g, "", "g g", longID, "g\u00fc"))
 		e.Attributes = nil

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// shrinkRunsMax bounds the work of making one failure readable.
+// shrinkRunsMax limits the work to make a failing history short.
 const shrinkRunsMax = 1500
 
-// shrink takes steps out of a failing history as long as the rest still
-// fails, in smaller and smaller pieces.
+// shrink removes steps from a failing history as long as the rest still fails, in smaller and
+// smaller pieces.
 func shrink(seed uint64, steps []step, found *difference) failure {
 	runs := 0
 	for size := (len(steps) + 1) / 2; size >= 1 && runs < shrinkRunsMax; {
@@ -34,7 +34,7 @@ func shrink(seed uint64, steps []step, found *difference) failure {
 	return failure{steps, found}
 }
 
-// upTo cuts what comes after the failing step.
+// upTo removes the steps after the failing one.
 func upTo(steps []step, d *difference) []step {
 	for i, s := range steps {
 		if s.id == d.step.id {
@@ -44,7 +44,7 @@ func upTo(steps []step, d *difference) []step {
 	return steps
 }
 
-// failure is a history with the difference that ended it.
+// failure is a history and the difference that ended it.
 type failure struct {
 	steps []step
 	found *difference

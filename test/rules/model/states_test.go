@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// compareStates compares the whole state: the twins with each other, each with
-// its own checks, and the views of the first with the model.
+// compareStates compares whole states: the twins with one another and by their own checks, and the
+// views of the first twin with the model.
 func (w *world) compareStates() string {
 	for _, t := range w.twins {
 		if text := t.flush(); text != "" {
@@ -52,16 +52,15 @@ func (w *world) compareViews() string {
 	return ""
 }
 
-// compareTouched compares the counters of the queue that a step changed. Those
-// of other queues may be behind: the product looks at a queue when a command
-// touches it or one of its timers is served, and it serves some timers
-// (retention, windows) in coarse steps. In a crowd not even those of the touched
-// queue are exact, since the product serves a bounded number of timers.
+// compareTouched compares the counters of the queue that a step changed. Other queues may be
+// behind, because the product updates a queue when a command uses it or one of its timers is due,
+// and handles some timers (retention, windows) in coarse steps. After many messages even the
+// counters of this queue are not exact, because a command handles a limited number of timers.
 func (w *world) compareTouched(do action) string {
 	name := do.command(w).QueueName()
 	q := w.model.Queue(name)
 	if q != nil && q.Size() > crowdSeen {
-		w.crowded = true // a shrunken history may lack the purges
+		w.crowded = true // a shrunken history may lack purges
 	}
 	if q == nil || w.crowded {
 		return ""
@@ -86,7 +85,7 @@ func (w *world) compareQueue(view queue.View, q *reference.Queue) string {
 	if got, want := view.Deliverable(q.Name), w.model.Deliverable(q); got != want {
 		return fmt.Sprintf("deliverable: product %v, model %v", got, want)
 	}
-	// Records that are free but not collected yet may still be counted.
+	// The product may still count expired records.
 	if live := w.model.RememberedIDs(q); stats.DeduplicationEntries < live {
 		return fmt.Sprintf("remembered ids: product %d, model %d", stats.DeduplicationEntries, live)
 	}
@@ -140,15 +139,15 @@ var moveStatus = map[queue.MoveTaskStatus]string{
 	queue.MoveTaskFailed:    "FAILED",
 }
 
-// waiters checks the events: after a receive found a queue empty, MessagesAvailable comes before a
-// receive would return a message.
+// waiters checks the events: after a receive found a queue empty, MessagesAvailable must come
+// before a receive would return a message.
 type waiters struct {
 	asleep map[string]bool
-	// inSession are those who found nothing in a session, by queue; accepting those who
-	// found no session, by queue.
+	// inSession are the receives that found nothing in a session, and accepting those that found no
+	// session, both by queue.
 	inSession map[string]queue.SessionRef
 	accepting map[string]bool
-	replays   int // that run
+	replays   int // running replays
 	events    []queue.Event
 }
 
@@ -185,15 +184,14 @@ func (w *world) checkWaiters(do action) string {
 	return ""
 }
 
-// timersDone: no timer of the product is due, so that what its views show is
-// up to date. Else AdvanceClock is still to come: the leader proposes it.
+// timersDone reports whether no timer of the product is due, so that its views are up to date.
+// Otherwise the leader would propose AdvanceClock.
 func (w *world) timersDone() bool {
 	next := w.plain().NextDeadline()
 	return next == 0 || next > w.plain().Now()
 }
 
-// count keeps a tally of what a run met, so that a generator that stopped
-// reaching something is noticed.
+// count counts the events of a run, so that a generator that no longer reaches one is noticed.
 func (w *world) count(s step, want oracle.Answer) {
 	w.deliveries = want.Deliveries
 	kind := fmt.Sprintf("%T", s.do)

@@ -28,7 +28,7 @@ type (
 		topic, queue string
 		attributes
 	}
-	unsubscribe     struct{ step int } // of the subscription
+	unsubscribe     struct{ step int } // the step that made the subscription
 	setSubscription struct {
 		step int
 		attributes
@@ -97,7 +97,7 @@ func (c subscribe) command(*world) queue.Command {
 	return cmd
 }
 
-// subscription is the ARN that a step gave, or one of a subscription that is not.
+// subscription returns the ARN that a step returned, or one that does not exist.
 func (w *world) subscription(step int) string {
 	if arn, ok := w.subscriptions[step]; ok {
 		return arn

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// topicKind is one sort of topic that histories use.
+// topicKind is a kind of topic that histories use.
 type topicKind struct {
 	name    string
 	fifo    bool
@@ -29,8 +29,8 @@ func topicKinds() []topicKind {
 	}
 }
 
-// chooseTopics gives two histories in three two topics, with queues subscribed to each.
-// Topics named in wanted, as "topic " and the name, are there in any case.
+// chooseTopics uses two topics in two histories of three, each with subscribed queues. Topics in
+// wanted, as "topic " and the name, are always used.
 func (g *generator) chooseTopics(seed uint64, wanted []string) {
 	all := topicKinds()
 	chosen := g.rng.Perm(len(all))[:2]
@@ -65,7 +65,7 @@ func (t topicKind) create(g *generator) attributes {
 	return a
 }
 
-// change gives a live change, now and then one that is refused.
+// change returns a change, sometimes one that is refused.
 func (t topicKind) change(g *generator) attributes {
 	if !t.fifo {
 		return attributes{"DisplayName": pickOf(g, "", "x")}
@@ -98,7 +98,7 @@ func archiveDays(days int) string {
 	return fmt.Sprintf(`{"MessageRetentionPeriod":%d}`, days)
 }
 
-// subscribe chooses among the queues of the history, and one that there is not.
+// subscribe chooses a queue of the history, or one that does not exist.
 func (g *generator) subscribe(t topicKind) action {
 	c := subscribe{topic: t.name, attributes: attributes{}}
 	for c.queue == "" || !t.fifo && strings.HasSuffix(c.queue, ".fifo") && !g.oneIn(30) {
@@ -138,7 +138,7 @@ func (g *generator) subscriptionRedrive(fifo bool) string {
 	return `{"deadLetterTargetArn":"` + arn(target) + `"}`
 }
 
-// Policies that most published messages pass, some of them not.
+// Policies that most published messages pass, but not all.
 var (
 	attributePolicies = []string{
 		`{"color":["red","blue"]}`, `{"color":[{"prefix":"r"}]}`, `{"color":[{"anything-but":["red"]}]}`,
@@ -149,7 +149,7 @@ var (
 		`{"kind":[{"exists":false}]}`}
 )
 
-// topicAction publishes, for the most part.
+// topicAction mostly publishes.
 func (g *generator) topicAction() action {
 	t := pickOf(g, g.topics...)
 	if g.w.model.Topic(t.name) == nil && g.oneIn(2) {
@@ -256,7 +256,7 @@ func (g *generator) publishEntry(t topicKind) reference.PublishEntry {
 	return e
 }
 
-// spoilPublish makes one thing of an entry wrong.
+// spoilPublish makes one part of an entry invalid.
 func (g *generator) spoilPublish(t topicKind, e *reference.PublishEntry) {
 	switch g.rng.IntN(5) {
 	case 0:

@@ -13,21 +13,20 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// twin is one way to run the product over a history. All twins must give the
-// same answers and end in the same state.
+// twin is one way to run the product with a history. All twins must return the same answers and end
+// in the same state.
 type twin interface {
 	name() string
 	broker() *queue.Broker
 	apply(step int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error)
-	// repeat applies what another twin answered with result or refusal, and
-	// says how this one differs.
+	// repeat applies a command that another twin answered with result or refusal, and returns how
+	// its answer differs.
 	repeat(step int, at queue.Timestamp, cmd queue.Command, result queue.Result, refusal *queue.Error) string
-	// flush ends whatever the twin holds back, so that its state can be
-	// compared.
+	// flush applies the commands that the twin still holds, so that its state can be compared.
 	flush() string
 }
 
-// allTwins is T0 to T4 of faults.md 7.1.
+// allTwins contains T0 to T4 of faults.md 7.1.
 func allTwins(seed uint64) []twin {
 	return []twin{
 		&plainTwin{b: queue.New()},
@@ -37,8 +36,8 @@ func allTwins(seed uint64) []twin {
 	}
 }
 
-// twinsOf gives all twins, or, where every command is expensive, the plain one
-// and one of the others in turn.
+// twinsOf returns all twins, or, if every command is expensive, the plain one and one of the others
+// in turn.
 func twinsOf(seed uint64) []twin {
 	all := allTwins(seed)
 	if !everyCommandChecked || *seedFlag != 0 {
@@ -47,16 +46,16 @@ func twinsOf(seed uint64) []twin {
 	return []twin{all[0], all[1+seed%3]}
 }
 
-// onlyPlain is for runs that are about the model.
+// onlyPlain returns the plain twin, for runs that test the model.
 func onlyPlain() []twin { return []twin{&plainTwin{b: queue.New()}} }
 
-// chance decides by seed and step alone, so that a shrunken history keeps its
-// snapshots where they were.
+// chance depends only on the seed and the step, so that a shrunken history has its snapshots at the
+// same steps.
 func chance(seed uint64, step int, oneIn uint64, purpose uint64) bool {
 	return rand.NewPCG(seed^purpose<<32, uint64(step)).Uint64()%oneIn == 0
 }
 
-// plainTwin applies, and nothing else (T0).
+// plainTwin only applies commands (T0).
 type plainTwin struct{ b *queue.Broker }
 
 func (t *plainTwin) name() string          { return "plain twin" }
@@ -79,8 +78,7 @@ func answersDiffer(result queue.Result, refusal *queue.Error, got queue.Result, 
 	return fmt.Sprintf("answers differ\nplain: %+v %v\nhere:  %+v %v", result, describeProduct(refusal), got, describeProduct(err))
 }
 
-// restoredTwin replaces its state by a restored copy of itself at random
-// points (T1).
+// restoredTwin replaces its state by a restored copy at random times (T1).
 type restoredTwin struct {
 	plainTwin
 	seed uint64
@@ -151,8 +149,8 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 	return r.Finish()
 }
 
-// frozenTwin takes a Frozen state at random points, goes on applying, and
-// reads it later: it must still be what it was (T2).
+// frozenTwin freezes its state at random times, continues to apply commands, and reads the frozen
+// state later, which must be unchanged (T2).
 type frozenTwin struct {
 	plainTwin
 	seed   uint64
@@ -191,7 +189,7 @@ func (t *frozenTwin) flush() string {
 	return ""
 }
 
-// state is everything a Frozen state yields.
+// state contains everything that a Frozen state returns.
 type state struct {
 	Broker     queue.BrokerRecord
 	Hash       [16]byte
@@ -253,7 +251,7 @@ func sameState(a, b *queue.Broker) string {
 	if a.StateHash() != b.StateHash() {
 		return fmt.Sprintf("state hashes %x and %x\n%s", a.StateHash(), b.StateHash(), stateDiff(walk(a.Freeze()), walk(b.Freeze())))
 	}
-	if a.RecordsDeadline() != b.RecordsDeadline() { // a restored one has no publications to release
+	if a.RecordsDeadline() != b.RecordsDeadline() { // a restored state has no publications to release
 		return fmt.Sprintf("next deadlines %d and %d", a.RecordsDeadline(), b.RecordsDeadline())
 	}
 	left, err := snapshotBytes(a, snapshot.Position{})

@@ -15,12 +15,12 @@ type world struct {
 	model  *reference.Broker // of oracle
 	oracle *oracle.Oracle
 	twins  []twin
-	// handles holds the handles that each receive gave, tasks the id of the
-	// move task of each start, by step.
+	// handles contains the handles that each receive returned, and tasks the id of the move task of
+	// each start, by step.
 	handles map[int][]string
 	tasks   map[int]string
-	// numbers holds what sends and receives gave, locks the sessions accepted and
-	// subscriptions their ARNs, by step.
+	// numbers contains the numbers returned by sends and receives, locks the accepted sessions, and
+	// subscriptions the ARNs, by step.
 	numbers       map[int][]queue.SequenceNumber
 	locks         map[int]queue.SessionRef
 	subscriptions map[int]string
@@ -29,7 +29,7 @@ type world struct {
 	// deliveries are the model's deliveries of the last publish.
 	deliveries reference.Deliveries
 	crowded    bool
-	hits       map[string]int // how often each kind of answer was seen
+	hits       map[string]int // number of answers of each kind
 }
 
 // checkEvery is the number of steps between two comparisons of whole states.
@@ -57,11 +57,11 @@ func newWorld(seed uint64, twins []twin, bugs ...reference.Bug) *world {
 	return w
 }
 
-// plain is the first twin: the one whose answers the others must repeat.
+// plain returns the first twin, whose answers the others must repeat.
 func (w *world) plain() *queue.Broker { return w.twins[0].broker() }
 
-// handle resolves a reference. What an absent receive would have given is a
-// handle that nobody issued.
+// handle returns the handle that a reference stands for. If the history lacks the receive, it is a
+// handle that was never issued.
 func (w *world) handle(ref handleRef) string {
 	h := strings.Repeat("0", 56)
 	if list := w.handles[ref.step]; ref.index < len(list) {
@@ -86,7 +86,7 @@ func flipHexDigit(digit byte, bit int) byte {
 	return digits[strings.IndexByte(digits, digit)^(1<<bit)]
 }
 
-// difference says that the product and the model, or two twins, disagree.
+// difference describes how the product and the model, or two twins, differ.
 type difference struct {
 	step step
 	text string
@@ -94,7 +94,7 @@ type difference struct {
 
 func (d *difference) String() string { return fmt.Sprintf("at step\n%s\n%s", d.step, d.text) }
 
-// run executes steps until the first difference.
+// run executes the steps until the first difference.
 func (w *world) run(steps []step) *difference {
 	for _, s := range steps {
 		if d := w.do(s); d != nil {
@@ -121,7 +121,7 @@ func (w *world) finish(steps []step) (found *difference) {
 	return w.drain(last)
 }
 
-// drain lets the timers catch up and compares the counters of all queues.
+// drain makes all timers fire and compares the counters of all queues.
 func (w *world) drain(last step) *difference {
 	for i := range 20 {
 		s := step{id: last.id + 1 + i, at: w.model.Now() + 60_000, do: advance{}}
@@ -147,7 +147,7 @@ func (w *world) catch(s step, found **difference) {
 	}
 }
 
-// do executes one step everywhere and compares.
+// do executes one step everywhere and compares the answers.
 func (w *world) do(s step) (found *difference) {
 	defer w.catch(s, &found)
 	w.steps++
@@ -157,7 +157,7 @@ func (w *world) do(s step) (found *difference) {
 	var result queue.Result
 	var refusal *queue.Error
 	if p, ok := cmd.(*queue.Publish); ok {
-		refusal = p.Validate() // what the state machine does not look at again
+		refusal = p.Validate() // the state machine does not check this again
 	}
 	if refusal != nil {
 		cmd = &queue.AdvanceClock{}

@@ -22,10 +22,10 @@ var (
 	seedFlag  = flag.Uint64("seed", 1, "seed of the first list of calls; the next lists have the next seeds")
 )
 
-// listLength is the number of calls on one set of queues.
+// listLength is the number of calls to one set of queues.
 const listLength = 200
 
-// node is the node under test. Lists of calls on it differ in their queues.
+// node is the tested node. Each list of calls uses its own queues.
 type node struct {
 	address string
 	lists   atomic.Int64
@@ -41,7 +41,7 @@ func startNode(t *testing.T) *node {
 	return &node{address: cluster.Nodes[0].Client}
 }
 
-// world is a list of calls being made: fresh queues, and a model of them alone.
+// world is a list of calls that is being made: new queues, and a model with only these.
 type world struct {
 	node    *node
 	prefix  string
@@ -50,8 +50,8 @@ type world struct {
 	handles map[int][]string // by step
 }
 
-// begin makes the queues of a list. Log time is the node's; the model's begins
-// with the first answer.
+// begin creates the queues of a list. Log time is the node's; the model starts with that of the
+// first answer.
 func (n *node) begin(ctx context.Context, bugs ...reference.Bug) (*world, error) {
 	model := reference.New(bugs...)
 	model.SetSetting("minimum-window-seconds", "1")
@@ -90,13 +90,12 @@ func (w *world) check(ctx context.Context, cmd queue.Command, got func(queue.Res
 	return nil
 }
 
-// wrong is a difference between node and model, as opposed to a call that could
-// not be made.
+// wrong is a difference between node and model. Other errors mean that a call could not be made.
 type wrong struct{ *oracle.Difference }
 
 func (w *wrong) Error() string { return w.Invariant + ": " + w.Text }
 
-// do makes one call. It returns how many messages a receive was given.
+// do makes one call. It returns the number of messages of a receive.
 func (w *world) do(ctx context.Context, s step) (messages int, err error) {
 	if s.wait > 0 {
 		timer := time.NewTimer(s.wait)
@@ -187,7 +186,7 @@ func TestOneNode(t *testing.T) {
 	t.Logf("%d calls without a difference", calls)
 }
 
-// generate makes a random list, and returns it as far as it was made.
+// generate makes a random list, and returns the calls that were made.
 func generate(ctx context.Context, n *node, seed uint64, length int, bugs ...reference.Bug) ([]step, error) {
 	w, err := n.begin(ctx, bugs...)
 	if err != nil {
@@ -207,10 +206,10 @@ func generate(ctx context.Context, n *node, seed uint64, length int, bugs ...ref
 	return steps, nil
 }
 
-// shrinkMax bounds how long a failing list is tried to be made shorter.
+// shrinkMax bounds the time for shortening a failing list.
 const shrinkMax = 150
 
-// shrink takes steps out of a failing list as long as the rest still fails.
+// shrink removes steps from a failing list as long as the rest still fails.
 func shrink(ctx context.Context, n *node, steps []step, found error, bugs ...reference.Bug) ([]step, error) {
 	runs := 0
 	for size := (len(steps) + 1) / 2; size >= 1; size /= 2 {
@@ -230,7 +229,7 @@ func shrink(ctx context.Context, n *node, steps []step, found error, bugs ...ref
 	return steps, found
 }
 
-// play makes the calls of a list until one fails, and says how many it made.
+// play makes the calls of a list until one fails, and returns how many it made.
 func play(ctx context.Context, n *node, steps []step, bugs ...reference.Bug) (int, error) {
 	w, err := n.begin(ctx, bugs...)
 	if err != nil {
@@ -257,8 +256,7 @@ func report(ctx context.Context, n *node, seed uint64, steps []step, found error
 	return text.String()
 }
 
-// TestShrinks gives the model a bug: the difference must be found, and the list
-// become short enough to be read.
+// TestShrinks gives the model a bug. The difference must be found, and the list must become short.
 func TestShrinks(t *testing.T) {
 	n := startNode(t)
 	for seed := uint64(1); seed <= 20; seed++ {

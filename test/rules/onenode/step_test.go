@@ -8,12 +8,12 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// step is one call. It names queues by kind and earlier deliveries by step and
-// place, so that a list stays playable when the shrinker takes steps out of it.
+// step is one call. It refers to queues by kind and to earlier deliveries by step and position, so
+// that a list can still be played after the shrinker has removed steps.
 type step struct {
 	id      int
 	wait    time.Duration // before the call
-	kind    int           // of the queue, a place in kinds
+	kind    int           // of the queue, an index of kinds
 	do      action
 	batch   bool
 	entries []entry
@@ -35,7 +35,7 @@ const (
 	creations action = "create"
 )
 
-// entry is a message to send, or a delivery and what to do with it.
+// entry is a message to send, or a delivery with what to do with it.
 type entry struct {
 	body, group, dedup string
 	timeout            int64
@@ -56,7 +56,7 @@ func (s step) String() string {
 		text += fmt.Sprintf(" most %d timeout %d attempt %q", s.most, s.timeout, s.attempt)
 	case settings, creations:
 		text += fmt.Sprint(" ", s.set)
-	default: // the entries say it all
+	default: // all is in the entries
 	}
 	for _, e := range s.entries {
 		switch s.do {
@@ -69,11 +69,11 @@ func (s step) String() string {
 	return text
 }
 
-// kind is a sort of queue.
+// kind is a kind of queue.
 type kind struct {
 	name       string
 	attributes []queue.Attribute // sorted by name
-	deadLetter int               // kind of its dead-letter queue, 0: none
+	deadLetter int               // index of its dead-letter queue's kind, 0: none
 }
 
 func (k kind) fifo() bool { return len(k.name) > 5 && k.name[len(k.name)-5:] == ".fifo" }
@@ -100,11 +100,11 @@ var kinds = [...]kind{
 // redriven has the dead-letter queue.
 const redriven = 2
 
-// generator makes steps. It looks at what earlier ones were given.
+// generator makes steps with the results of earlier ones.
 type generator struct {
 	rng    *rand.Rand
 	next   int
-	recent [len(kinds)][]entry // deliveries, the last ones
+	recent [len(kinds)][]entry // the last deliveries
 	again  []step              // receives to repeat
 }
 
@@ -194,7 +194,7 @@ func (g *generator) handles(s *step) {
 	}
 }
 
-// saw tells what a receive was given.
+// saw remembers the messages of a receive.
 func (g *generator) saw(s step, messages int) {
 	for i := range messages {
 		g.recent[s.kind] = append(g.recent[s.kind], entry{from: s.id, place: i})

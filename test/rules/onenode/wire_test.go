@@ -19,14 +19,14 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle"
 )
 
-// callTimeout is generous: nothing is broken here.
+// callTimeout is generous, as there are no faults.
 const callTimeout = 30 * time.Second
 
 // account is the account in ARNs, and the sender of unsigned requests.
 const account = "000000000000"
 
-// answer is the answer of the domain as the client sees it, and its log time, 0 if the answer did
-// not read the state.
+// answer is the domain's answer as a client sees it, with its log time, 0 if the answer did not
+// read the state.
 type answer struct {
 	result  queue.Result
 	refusal *queue.Error
@@ -57,8 +57,7 @@ type body struct {
 	}
 }
 
-// call sends a command as the request that it comes from, and turns the answer
-// back into the domain's.
+// call sends the request for a command, and converts the answer back to the domain's.
 func call(ctx context.Context, node string, cmd queue.Command) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -102,7 +101,7 @@ func call(ctx context.Context, node string, cmd queue.Command) (answer, error) {
 	return a, err
 }
 
-// refusal is an error of the API as the domain's.
+// refusal converts an error of the API to the domain's.
 func refusal(code, text string) (*queue.Error, error) {
 	c, known := oracle.CodeOf(code)
 	if !known {
@@ -111,7 +110,7 @@ func refusal(code, text string) (*queue.Error, error) {
 	return &queue.Error{Code: c, Message: text}, nil
 }
 
-// request is the action and the input that a command comes from.
+// request returns the action and input for a command.
 func request(node string, cmd queue.Command) (string, map[string]any) {
 	in := map[string]any{"QueueUrl": "http://" + node + "/" + account + "/" + cmd.QueueName()}
 	switch c := cmd.(type) {
@@ -167,8 +166,8 @@ func values(list []queue.Attribute) map[string]string {
 	return all
 }
 
-// batchOr puts entries into the input: by themselves, or the only one as fields
-// of the call.
+// batchOr puts entries into the input of a batch, or the only entry into the input of a single
+// call.
 func batchOr(batch bool, action string, in map[string]any, list []map[string]any) (string, map[string]any) {
 	if batch {
 		for i := range list {
@@ -181,7 +180,7 @@ func batchOr(batch bool, action string, in map[string]any, list []map[string]any
 	return action, in
 }
 
-// result is the domain's answer that the client's was made from.
+// result converts the client's answer to the domain's.
 func result(cmd queue.Command, out *body) (queue.Result, error) {
 	switch c := cmd.(type) {
 	case *queue.SendMessages:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// request holds the action, the resource and the caller.
+// request contains the action, the resource, and the caller.
 type request struct {
 	account, user string // of the caller; no account: anonymous
 	action        string
@@ -16,7 +16,7 @@ type request struct {
 	keys          map[string][]string // in lower case
 }
 
-// effect holds the decision of a policy.
+// effect is the decision of a policy.
 type effect int
 
 const (
@@ -88,7 +88,7 @@ func listed(patterns []string, text string, r *request, lower bool) bool {
 	return false
 }
 
-// glob matches by a regular expression.
+// glob matches with a regular expression.
 func glob(pattern, text string, r *request) bool {
 	var expression strings.Builder
 	for pattern != "" {

@@ -14,7 +14,7 @@ const (
 	news    = "arn:aws:sns:us-east-1:" + home + ":news"
 )
 
-// policy is one of a user, or of the queue orders.
+// policy is a policy of a user or of the queue orders.
 type policy struct {
 	ofUser     bool
 	statements []*statement
@@ -22,7 +22,7 @@ type policy struct {
 
 type statement struct {
 	effect           string
-	principals       []string // nil: of a user
+	principals       []string // nil: a policy of a user
 	exceptPrincipals bool
 	actions          []string
 	exceptActions    bool
@@ -36,14 +36,14 @@ type condition struct {
 	values        []string
 }
 
-// source draws what policies and requests are made of.
+// source draws random parts of policies and requests.
 type source struct{ *rand.Rand }
 
 func pick[T any](s source, of ...T) T { return of[s.IntN(len(of))] }
 
 func (s source) chance(percent int) bool { return s.IntN(100) < percent }
 
-// some are one to three of a list.
+// some returns one to three values of a list.
 func some[T any](s source, of ...T) (out []T) {
 	for range 1 + s.IntN(3) {
 		out = append(out, pick(s, of...))
@@ -159,7 +159,7 @@ func (s source) request(ofUser bool) *request {
 	return r
 }
 
-// object is a JSON object whose members keep their order and may be there twice.
+// object is a JSON object whose members keep their order and may be repeated.
 type object []member
 
 type member struct {
@@ -167,7 +167,7 @@ type member struct {
 	value any // a string, a list of them or of objects, or an object
 }
 
-// tree is the statement as it is written.
+// tree returns the statement as JSON.
 func (st *statement) tree(s source) object {
 	o := object{{"Effect", st.effect}}
 	add := func(except bool, name string, value any) {
@@ -191,7 +191,7 @@ func (st *statement) tree(s source) object {
 	return o
 }
 
-// conditionTree writes the conditions. Of one operator and key there is one.
+// conditionTree returns the conditions as JSON, at most one for an operator and a key.
 func (st *statement) conditionTree(s source) (byOperator object) {
 	var kept []condition
 next:
@@ -230,7 +230,7 @@ func oneOrMany(s source, texts []string) any {
 	return list
 }
 
-// text is JSON.
+// text returns the JSON text.
 func text(value any) string {
 	switch v := value.(type) {
 	case object:

@@ -28,7 +28,7 @@ func (p *policy) kind() iam.Kind {
 	return iam.QueuePolicy
 }
 
-// tree is the policy as it is written.
+// tree returns the policy as JSON.
 func (p *policy) tree(s source) object {
 	var list []any
 	for _, st := range p.statements {
@@ -37,7 +37,7 @@ func (p *policy) tree(s source) object {
 	return object{{"Version", "2012-10-17"}, {"Statement", list}}
 }
 
-// without is the policy without a statement.
+// without returns the policy without a statement.
 func (p *policy) without(at int) *policy {
 	rest := &policy{ofUser: p.ofUser}
 	for i, st := range p.statements {
@@ -48,7 +48,7 @@ func (p *policy) without(at int) *policy {
 	return rest
 }
 
-// TestPolicies decides requests by sound policies and by such with a typo.
+// TestPolicies decides requests with correct policies and with policies that contain a typo.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	allowed, refused := 0, 0

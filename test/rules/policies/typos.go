@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// known are the names that a typo may hit by chance, so that it is none.
+// known are the names that a typo must not produce by chance, as it would be valid.
 var known = []string{
 	"Version", "Id", "Statement", "Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource",
 	"Condition",
 }
 
-// typo changes one place of a statement, or of the document around it, so that it is not
-// policy language any more. It returns what it did, empty if there is no such place.
+// typo changes one place of a statement or of its document so that the policy is invalid. It
+// returns a description, which is empty if there is no such place.
 type typo func(s source, document *object, at int) string
 
-// statementAt is a statement of a document.
 func statementAt(document *object, at int) *object {
 	list := find(*document, "Statement").value.([]any)
 	o := list[at].(object)
@@ -27,7 +26,7 @@ func put(document *object, at int, o object) {
 	find(*document, "Statement").value.([]any)[at] = o
 }
 
-// find is a member, nil if there is none of the name.
+// find returns the member with a name, or nil.
 func find(o object, names ...string) *member {
 	for i := range o {
 		if slices.Contains(names, o[i].name) {
@@ -37,7 +36,7 @@ func find(o object, names ...string) *member {
 	return nil
 }
 
-// misspelt is a name with one letter wrong, and none of those known.
+// misspelt returns a name with one wrong letter that is not a known name.
 func misspelt(s source, name string, known []string) string {
 	for {
 		b := []byte(name)
@@ -64,7 +63,7 @@ func misspelt(s source, name string, known []string) string {
 	}
 }
 
-// otherCase is a name in other letters.
+// otherCase returns a name in another letter case.
 func otherCase(s source, name string) string {
 	lower, upper := strings.ToLower(name), strings.ToUpper(name)
 	if lower != name && s.chance(50) || upper == name {
@@ -73,7 +72,7 @@ func otherCase(s source, name string) string {
 	return upper
 }
 
-// inStatement makes a typo of a change of one statement.
+// inStatement returns the typo that makes a change in one statement.
 func inStatement(change func(s source, o *object) string) typo {
 	return func(s source, document *object, at int) string {
 		o := slices.Clone(*statementAt(document, at))
@@ -83,7 +82,7 @@ func inStatement(change func(s source, o *object) string) typo {
 	}
 }
 
-// inCondition makes a typo of a change of one operator.
+// inCondition returns the typo that makes a change in one operator.
 func inCondition(change func(s source, operator *member) string) typo {
 	return inStatement(func(s source, o *object) string {
 		c := find(*o, "Condition")
@@ -105,7 +104,7 @@ var typos = []typo{
 		m.name = otherCase(s, m.name)
 		return "member " + m.name
 	}),
-	inStatement(func(s source, o *object) string { // missing members, also of the user's kind
+	inStatement(func(s source, o *object) string { // missing members, also those of a user's policy
 		i := s.IntN(len(*o))
 		if (*o)[i].name == "Condition" {
 			return ""
@@ -114,7 +113,7 @@ var typos = []typo{
 		*o = slices.Delete(*o, i, i+1)
 		return "without " + name
 	}),
-	inStatement(func(s source, o *object) string { // of a user, or a second one
+	inStatement(func(s source, o *object) string { // in a user's policy, or a second one
 		if find(*o, "Principal") != nil {
 			*o = append(*o, member{"NotPrincipal", object{{"AWS", home}}})
 			return "two principals"
@@ -174,7 +173,7 @@ var typos = []typo{
 		m.value = keys
 		return "key " + keys[0].name
 	}),
-	inCondition(func(s source, m *member) string { // nested the other way round
+	inCondition(func(s source, m *member) string { // nested in the wrong order
 		keys := m.value.(object)
 		*m = member{keys[0].name, object{{m.name, keys[0].value}}}
 		return "nesting " + m.name
@@ -184,7 +183,7 @@ var typos = []typo{
 			object{{"aws:SourceIp", []any{}}})
 		return "values " + text(m.value)
 	}),
-	func(s source, document *object, at int) string { // a member that stands one level too high
+	func(s source, document *object, at int) string { // a member one level too high
 		o := slices.Clone(*statementAt(document, at))
 		i := s.IntN(len(o))
 		m := o[i]

@@ -15,8 +15,8 @@ import (
 
 const deploy = "../../../deploy"
 
-// promtool builds the program once for all tests. Without the tag it would contain the
-// clients of every cloud that Prometheus finds targets in.
+// promtool builds the program once for all tests. The tag leaves out the clients of all clouds in
+// which Prometheus can find targets.
 var promtool = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "promtool")
 	if err != nil {

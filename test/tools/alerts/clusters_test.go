@@ -44,8 +44,8 @@ const (
 	otherJob = `job="other"`
 )
 
-// Of two clusters in one Prometheus, each alert is about the one that it should be about,
-// also while the other one dies as a whole; and the death of either is noticed.
+// TestSeveralClusters checks that with two clusters in one Prometheus each alert is about the right
+// one, also when the other one is completely down, and that both outages are noticed.
 func TestSeveralClusters(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(deploy, "prometheus", "alerts_test.yaml"))
@@ -87,7 +87,7 @@ func TestSeveralClusters(t *testing.T) {
 	run(t, "test", "rules", path)
 }
 
-// otherDies adds a second, healthy cluster that dies after its first samples.
+// otherDies adds a second, healthy cluster that goes down after its first samples.
 func otherDies(t *testing.T, c ruleCase, healthy []series) ruleCase {
 	t.Helper()
 	count, end := length(t, c)
@@ -103,7 +103,7 @@ func otherDies(t *testing.T, c ruleCase, healthy []series) ruleCase {
 	return c
 }
 
-// thisDies adds a second cluster, which lives on when the cluster of the alert dies.
+// thisDies adds a second cluster, which stays up when the cluster of the alert goes down.
 func thisDies(t *testing.T, c ruleCase) ruleCase {
 	t.Helper()
 	count, end := length(t, c)
@@ -138,7 +138,7 @@ func noMetrics(at time.Duration, job string) ruleTest {
 
 var repeated = regexp.MustCompile(`^(\S+?)x(\d+)$`)
 
-// length returns how many samples the longest series of a case has, and when it ends.
+// length returns the number of samples in the longest series of a case, and when it ends.
 func length(t *testing.T, c ruleCase) (longest int, end time.Duration) {
 	t.Helper()
 	interval, err := time.ParseDuration(c.Interval)

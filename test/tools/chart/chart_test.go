@@ -12,7 +12,7 @@ import (
 // namespace is the namespace of the installations.
 const namespace = "queues"
 
-// dimensions are independent choices; the matrix has every pair of values of two of them.
+// dimensions are independent choices. The matrix contains every pair of values of any two of them.
 var dimensions = [][]string{
 	{"replicas: 3", "replicas: 1", "replicas: 5"},
 	{"tls: {mode: job}", "tls: {mode: certManager}", "tls: {mode: existing}",
@@ -36,7 +36,7 @@ var dimensions = [][]string{
 
 const sixtyFour = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// matrix has each value with each value of every other dimension.
+// matrix combines each value with each value of every other dimension.
 func matrix() []string {
 	seen := map[string]bool{}
 	var list []string
@@ -66,8 +66,8 @@ func matrix() []string {
 	return list
 }
 
-// TestMatrix: whatever the values are, the objects are ones that Kubernetes knows, and what
-// keeps messages holds.
+// TestMatrix checks that for all values Kubernetes knows the objects, and that the rules which
+// protect messages hold.
 func TestMatrix(t *testing.T) {
 	for _, values := range matrix() {
 		t.Run(strings.ReplaceAll(values, "\n", " "), func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestMatrix(t *testing.T) {
 	t.Logf("%d sets of values", len(matrix()))
 }
 
-// TestLint: helm itself finds nothing.
+// TestLint checks that helm lint finds nothing.
 func TestLint(t *testing.T) {
 	for _, message := range lint.All(chartFolder, map[string]any{}, namespace, true).Messages {
 		if message.Severity > support.InfoSev {
@@ -124,7 +124,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestScaleDown: the members that go are removed before, the last one first.
+// TestScaleDown checks that members are removed before their pods, the last one first.
 func TestScaleDown(t *testing.T) {
 	text, err := render("prod", namespace, "replicas: 3\nscaleDown: {from: 7}")
 	if err != nil {

@@ -22,12 +22,12 @@ type release struct {
 	t       *testing.T
 	objects objects
 	name    string
-	values  string // empty: not those of the matrix
+	values  string // empty: those of the matrix
 
 	namespace string // empty: that of the tests
 }
 
-// has reports whether the values say something.
+// has reports whether the values contain a text.
 func (r release) has(part string) bool { return strings.Contains(r.values, part) }
 
 func (r release) check() {
@@ -56,7 +56,7 @@ func (r release) check() {
 	r.checkBackup()
 }
 
-// settings is the configuration of the nodes.
+// settings returns the configuration of the nodes.
 func (r release) settings() map[string]any {
 	r.t.Helper()
 	configuration := find[*core.ConfigMap](r.objects, "ConfigMap", r.name)
@@ -67,7 +67,7 @@ func (r release) settings() map[string]any {
 	return settings
 }
 
-// checkSet: all start together, and a disk is never deleted by itself.
+// checkSet checks that all pods start together, and that no disk is deleted automatically.
 func (r release) checkSet(set *apps.StatefulSet) {
 	r.t.Helper()
 	spec := set.Spec
@@ -103,7 +103,7 @@ func (r release) checkSet(set *apps.StatefulSet) {
 	}
 }
 
-// pods are all templates of pods.
+// pods returns all pod templates.
 func (r release) pods() map[string]core.PodTemplateSpec {
 	list := map[string]core.PodTemplateSpec{}
 	for key, object := range r.objects {
@@ -119,7 +119,7 @@ func (r release) pods() map[string]core.PodTemplateSpec {
 	return list
 }
 
-// checkPods: no pod may do what it need not, and two voters share no host.
+// checkPods checks that no pod has unnecessary permissions, and that no two voters share a host.
 func (r release) checkPods(set *apps.StatefulSet) {
 	r.t.Helper()
 	for key, template := range r.pods() {
@@ -178,8 +178,8 @@ func (r release) checkPods(set *apps.StatefulSet) {
 	}
 }
 
-// checkStop: probes ask what they are for, and a node that stops gives away what it has
-// within the time that it gets.
+// checkStop checks that each probe asks the endpoint for it, and that a stopping node has enough
+// time to hand over.
 func (r release) checkStop(set *apps.StatefulSet) {
 	r.t.Helper()
 	c := set.Spec.Template.Spec.Containers[0]
@@ -210,7 +210,7 @@ func (r release) checkStop(set *apps.StatefulSet) {
 	}
 }
 
-// checkMemory: the state stays below what Go aims at, and that below the limit.
+// checkMemory checks that the state's limit is below GOMEMLIMIT, and that below the pod's limit.
 func (r release) checkMemory(set *apps.StatefulSet) {
 	r.t.Helper()
 	c := set.Spec.Template.Spec.Containers[0]
@@ -228,7 +228,7 @@ func (r release) checkMemory(set *apps.StatefulSet) {
 			aim = mebibytes(v.Value)
 		}
 	}
-	// Beside the state: requests, proposals and the cache of the log, as they are by default.
+	// Besides the state: requests, proposals and the log cache, with their default sizes.
 	const beside = 256 + 64 + 32
 	if state := mebibytes(r.settings()["state-bytes-max"]); state == 0 || state+beside > aim || aim > limit*9/10 {
 		r.t.Errorf("state %d, aim %d, limit %d MiB", state, aim, limit)
@@ -238,8 +238,8 @@ func (r release) checkMemory(set *apps.StatefulSet) {
 	}
 }
 
-// checkVolumes: each mounted volume is there, each file that a setting names is mounted,
-// and nobody else may read what is secret.
+// checkVolumes checks that each mounted volume exists, that each file named in a setting is
+// mounted, and that secrets are readable only for their user.
 func (r release) checkVolumes(set *apps.StatefulSet) {
 	r.t.Helper()
 	for key, template := range r.pods() {
@@ -279,7 +279,7 @@ func (r release) checkVolumes(set *apps.StatefulSet) {
 	}
 }
 
-// named are the files that settings name, for the pods that read them.
+// named returns the files that settings name, for the pods that read them.
 func named(r release, key string) []string {
 	var paths []string
 	if key == "StatefulSet "+r.name {
@@ -292,7 +292,7 @@ func named(r release, key string) []string {
 	return paths
 }
 
-// volumeFiles are the files of a volume as far as its definition tells.
+// volumeFiles returns the files of a volume, as far as its definition tells.
 func volumeFiles(t *testing.T, key string, v core.Volume) map[string]bool {
 	t.Helper()
 	files := map[string]bool{}

@@ -14,9 +14,9 @@ import (
 
 const kedaFile = "../../../deploy/keda/scaledobject.yaml"
 
-// scalerValues has the values of KEDA's scaler for SQS with their checks. They are the tags of its
-// type awsSqsQueueMetadata, whose package needs the SDKs of all clouds to compile. The scaler
-// ignores unknown values without an error.
+// scalerValues contains the values of KEDA's SQS scaler with their checks. They are the tags of its
+// type awsSqsQueueMetadata, whose package needs the SDKs of all clouds. The scaler ignores unknown
+// values without an error.
 var scalerValues = map[string]func(string) error{
 	"queueLength": wholeNumber, "activationQueueLength": wholeNumber, "scaleOnInFlight": truth, "scaleOnDelayed": truth,
 	"queueURL": address, "awsEndpoint": address, "awsRegion": anything, "identityOwner": anything,
@@ -39,8 +39,8 @@ func address(text string) error {
 
 func anything(string) error { return nil }
 
-// TestKEDA: the example is known to KEDA, its parts name each other, and it asks the service
-// that the manifests make, of the queue in the cluster's own account, with a key.
+// TestKEDA checks that KEDA knows the example's values, that its parts refer to one another, and
+// that it asks the service of the manifests about a queue in the cluster's own account, with a key.
 func TestKEDA(t *testing.T) {
 	text, err := os.ReadFile(kedaFile)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestKEDA(t *testing.T) {
 	}
 }
 
-// checkKEDAService makes sure that the manifests have the service of an address.
+// checkKEDAService checks that the manifests contain the service of an address.
 func checkKEDAService(t *testing.T, endpoint string) {
 	t.Helper()
 	manifests, err := os.ReadFile(manifestFile)
@@ -108,7 +108,7 @@ func checkKEDAService(t *testing.T, endpoint string) {
 	}
 }
 
-// TestKEDARefuses: what KEDA does not know is found.
+// TestKEDARefuses checks that unknown values are found.
 func TestKEDARefuses(t *testing.T) {
 	text, err := os.ReadFile(kedaFile)
 	if err != nil {

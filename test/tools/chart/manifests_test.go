@@ -35,13 +35,14 @@ func TestManifests(t *testing.T) {
 	release{t: t, objects: found, name: "seriatim", namespace: "seriatim"}.check()
 }
 
-// copies are the files of the chart that are made elsewhere; helm reads none outside of it.
+// copies are files of the chart that are kept elsewhere, because helm reads only files in the
+// chart.
 var copies = map[string]string{
 	"alerts.yaml":    "../../../deploy/prometheus/alerts.yaml",
 	"dashboard.json": "../../../deploy/grafana/seriatim.json",
 }
 
-// TestCopies: alerts and dashboard of the chart are those of deploy.
+// TestCopies checks that the alerts and the dashboard of the chart equal those of deploy.
 func TestCopies(t *testing.T) {
 	for name, origin := range copies {
 		text, err := os.ReadFile(origin)
@@ -52,7 +53,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// same compares a file with what it shall be, or writes it.
+// same compares a file with the wanted content, or writes it.
 func same(t *testing.T, path, want string) {
 	t.Helper()
 	if *update {

@@ -32,7 +32,7 @@ const (
 	manifestFile = "../../../deploy/kubernetes/seriatim.yaml"
 )
 
-// kinds are the types that the chart's objects must decode into.
+// kinds are the types into which the chart's objects are decoded.
 var kinds = map[string]func() meta.Object{
 	"v1/Service":                               func() meta.Object { return &core.Service{} },
 	"v1/ConfigMap":                             func() meta.Object { return &core.ConfigMap{} },
@@ -52,10 +52,10 @@ var kinds = map[string]func() meta.Object{
 	"keda.sh/v1alpha1/TriggerAuthentication":   func() meta.Object { return &keda.TriggerAuthentication{} },
 }
 
-// objects has the rendered objects by kind and name.
+// objects contains the rendered objects by kind and name.
 type objects map[string]meta.Object
 
-// find returns the object of a kind, nil if there is none.
+// find returns the object with a kind and name, or nil.
 func find[T meta.Object](o objects, kind, name string) T {
 	found, _ := o[kind+" "+name].(T)
 	return found
@@ -64,8 +64,8 @@ func find[T meta.Object](o objects, kind, name string) T {
 // load reads the chart.
 func load() (*chart.Chart, error) { return loader.Load(chartFolder) }
 
-// render renders the chart as helm template does, with values in YAML over the defaults,
-// and checks them against the schema.
+// render renders the chart like helm template, with YAML values over the defaults, and checks the
+// values against the schema.
 func render(release, namespace, values string) (string, error) {
 	c, err := load()
 	if err != nil {
@@ -93,7 +93,7 @@ func render(release, namespace, values string) (string, error) {
 	return all.String(), nil
 }
 
-// decode reads what was rendered; a field that its type does not have is an error.
+// decode decodes the rendered objects. An unknown field is an error.
 func decode(text string) (objects, error) {
 	found := objects{}
 	for document := range strings.SplitSeq("\n"+text, "\n---") {
@@ -124,7 +124,7 @@ func decode(text string) (objects, error) {
 	return found, nil
 }
 
-// withoutComments leaves out lines that are comments only.
+// withoutComments removes the lines that are comments.
 func withoutComments(document string) []byte {
 	var kept []byte
 	for line := range strings.Lines(document) {

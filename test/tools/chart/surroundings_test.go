@@ -17,8 +17,8 @@ import (
 	rbac "k8s.io/api/rbac/v1"
 )
 
-// checkServices: nodes find each other before they are ready, and clients find those that
-// are.
+// checkServices checks that nodes find each other before they are ready, and that clients find only
+// ready nodes.
 func (r release) checkServices(set *apps.StatefulSet) {
 	r.t.Helper()
 	nodes, clients := find[*core.Service](r.objects, "Service", set.Spec.ServiceName), find[*core.Service](r.objects, "Service", r.name)
@@ -61,7 +61,7 @@ func (r release) checkServices(set *apps.StatefulSet) {
 	}
 }
 
-// checkBudget: one node at a time, and a single node can be drained.
+// checkBudget checks that one node at a time may be evicted, and that a single node can be.
 func (r release) checkBudget(set *apps.StatefulSet) {
 	r.t.Helper()
 	budget := find[*policy.PodDisruptionBudget](r.objects, "PodDisruptionBudget", r.name)
@@ -124,7 +124,7 @@ func (r release) checkNetwork(set *apps.StatefulSet) {
 	}
 }
 
-// checkSecrets: the job that makes them may do nothing else.
+// checkSecrets checks that the job which makes secrets has only the permissions for this.
 func (r release) checkSecrets() {
 	r.t.Helper()
 	role, job := find[*rbac.Role](r.objects, "Role", r.name+"-secrets"), find[*batch.Job](r.objects, "Job", r.name+"-secrets")
@@ -157,7 +157,7 @@ func (r release) checkSecrets() {
 	}
 }
 
-// checkCertificates: cert-manager signs with an authority of this cluster alone.
+// checkCertificates checks that cert-manager signs only with this cluster's authority.
 func (r release) checkCertificates() {
 	r.t.Helper()
 	nodes := find[*certmanager.Certificate](r.objects, "Certificate", r.name+"-nodes")
@@ -177,7 +177,7 @@ func (r release) checkCertificates() {
 	}
 }
 
-// checkMonitoring: each node is asked, with the token that may only read.
+// checkMonitoring checks that each node is scraped, with a token that can only read.
 func (r release) checkMonitoring() {
 	r.t.Helper()
 	monitor := find[*monitoring.ServiceMonitor](r.objects, "ServiceMonitor", r.name)

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// memory is a file system on which a sync costs nothing.
+// memory is a file system on which a sync takes no time.
 const memory = "/dev/shm"
 
-// slowed makes every sync of a program and its children take as long as those of a disk
-// of its own, which costs no other process anything: the kernel hands each call to
-// strace, which lets it wait. All other calls go on as ever. Data must lie in memory.
+// slowed delays every sync of a program and its children, as a disk of its own would, without
+// affecting other processes: strace holds the call. All other calls are made at once. The data must
+// be in memory.
 func slowed(process *exec.Cmd, disk time.Duration) *exec.Cmd {
 	if disk == 0 {
 		return process
@@ -27,7 +27,7 @@ func slowed(process *exec.Cmd, disk time.Duration) *exec.Cmd {
 	return slow
 }
 
-// directory makes one for the data, in memory if syncs are to take a time of their own.
+// directory creates a directory for data, in memory if syncs are delayed.
 func directory(disk time.Duration) (string, error) {
 	below := ""
 	if disk != 0 {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// step does one unit of work and says how many messages that was. Once the
-// run is over it may give up and say none.
+// step does one unit of work and returns the number of messages. After the end of the run it may
+// give up and return 0.
 type step func(ctx context.Context) (int, error)
 
-// warmUp is not measured.
+// warmUp is the time before the measurement.
 const warmUp = time.Second
 
 // stragglers bounds the wait after the end of a run for a message that another client holds.
@@ -22,13 +22,13 @@ const stragglers = 2 * time.Second
 // client is the load of one connection.
 type client struct {
 	step step
-	// loop is the whole work of a client that does not wait for one answer before the next
-	// message; then it has no step.
+	// loop is the work of a client that does not wait for an answer before the next message. It
+	// replaces step.
 	loop  func(ctx context.Context, began, end time.Time) share
 	close func()
 }
 
-// drive runs clients, each in a loop of its own, and adds up what they did.
+// drive runs clients concurrently and adds up their results.
 func drive(ctx context.Context, clients int, duration time.Duration, open func(number int) (client, error)) (result, error) {
 	var all []client
 	for i := range clients {
@@ -50,8 +50,8 @@ func drive(ctx context.Context, clients int, duration time.Duration, open func(n
 	var running sync.WaitGroup
 	for _, c := range all {
 		running.Go(func() {
-			// At once, not when all have ended: what this client was
-			// handed and did not ask for goes to another one.
+			// Close the client at once, not when all have ended: messages that it got without
+			// asking are delivered to another client.
 			defer c.close()
 			if c.loop == nil {
 				c.loop = func(ctx context.Context, began, end time.Time) share { return run(ctx, c.step, began, end) }
@@ -61,12 +61,12 @@ func drive(ctx context.Context, clients int, duration time.Duration, open func(n
 	}
 	running.Wait()
 	got, err := t.result(began)
-	// The warm-up costs as much and is not counted.
+	// The warm-up costs as much time and is not counted.
 	got.GeneratorUs = float64((ownTime() - before).Microseconds()) / max(got.Rate*(warmUp+duration).Seconds(), 1)
 	return got, err
 }
 
-// ownTime is the processor time that this process has used.
+// ownTime returns the processor time of this process.
 func ownTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -75,15 +75,15 @@ func ownTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// share has the results of one client.
+// share is the result of one client.
 type share struct {
 	times    []time.Duration
 	messages int
-	last     time.Time // when it did the last of them
+	last     time.Time // when it finished the last one
 	err      error
 }
 
-// run repeats a step until the end. What was begun in the warm-up is not counted.
+// run repeats a step until the end. Steps that began in the warm-up are not counted.
 func run(ctx context.Context, work step, began, end time.Time) (s share) {
 	for at := time.Now(); at.Before(end); at = time.Now() {
 		n, err := work(ctx)
@@ -102,7 +102,7 @@ func run(ctx context.Context, work step, began, end time.Time) (s share) {
 	return s
 }
 
-// tally adds up the shares of all clients. Safe for concurrent use.
+// tally adds up the results of all clients. Safe for concurrent use.
 type tally struct {
 	mu  sync.Mutex
 	sum share

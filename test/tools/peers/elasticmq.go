@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// elasticProject names what Maven is to fetch.
+// elasticProject is a Maven project with the files to fetch.
 const elasticProject = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion><groupId>peers</groupId><artifactId>elasticmq</artifactId><version>1</version>
   <dependencies><dependency><groupId>org.elasticmq</groupId><artifactId>elasticmq-server_2.13</artifactId><version>%s</version></dependency></dependencies>
@@ -25,7 +25,7 @@ rest-sqs { enabled = true, bind-hostname = "127.0.0.1", bind-port = %[1]d, sqs-l
 rest-stats { enabled = false }
 `
 
-// elasticWarmUp is the load time before measurements. A Java machine is many times slower until it
+// elasticWarmUp is the time of load before the measurement. A Java machine is much slower until it
 // has compiled its hot code.
 const elasticWarmUp = 10 * time.Second
 

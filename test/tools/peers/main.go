@@ -43,17 +43,17 @@ type options struct {
 	out      string
 }
 
-// contender is a queue that runs.
+// contender is a queue server that runs.
 type contender interface {
-	// takes says whether it can be measured with a workload.
+	// takes reports whether it supports a workload.
 	takes(w workload) bool
 	measure(ctx context.Context, w workload, duration time.Duration) (result, error)
-	// processes are its servers.
+	// processes returns its servers.
 	processes() []*server
 	close()
 }
 
-// entrant is a queue that may be installed.
+// entrant is a queue server that may be installed.
 type entrant struct {
 	key   string
 	start func(ctx context.Context, dir string, o options) (contender, description, error)
@@ -68,8 +68,8 @@ func entrants() []entrant {
 	}
 }
 
-// compare starts everything, runs every workload on each queue in turn, and
-// writes the record. All are up at once; only one is under load.
+// compare starts all queues, runs every workload on each in turn, and writes the record. All of
+// them run, but only one has load.
 func compare(ctx context.Context, o options) (err error) {
 	if o.rounds < 1 || o.duration <= 0 || o.disk < 0 {
 		return errors.New("-rounds and -duration must be above zero, and -disk not below")
@@ -112,8 +112,7 @@ func compare(ctx context.Context, o options) (err error) {
 		if err := measureRound(ctx, r, running, round, o); err != nil {
 			return err
 		}
-		// After each round, so that what was measured survives whatever
-		// happens in the next.
+		// Write after each round, so that the results are kept if the next one fails.
 		if err := r.write(o.out); err != nil {
 			return err
 		}
@@ -121,12 +120,12 @@ func compare(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-// rest lets a queue finish what it does after the answers, such as removing a
-// queue, before the next one is measured.
+// rest gives a queue time for work after its answers, such as the removal of a queue, before the
+// next one is measured.
 const rest = 500 * time.Millisecond
 
-// measureRound runs each workload once on each queue. Every second round goes
-// through the queues backwards, so that none always follows the same one.
+// measureRound runs each workload once on each queue. Every second round uses the opposite order,
+// so that no queue always follows the same one.
 func measureRound(ctx context.Context, r *record, running []contender, round int, o options) error {
 	order := make([]int, len(running))
 	for i := range order {

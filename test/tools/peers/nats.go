@@ -21,11 +21,11 @@ type natsPeer struct {
 	servers []*server
 	urls    []string
 	admin   *nats.Conn
-	streams int // made so far
+	streams int // the number of streams made so far
 }
 
-// The limit on atomic batches under way is 50 in a stream, fewer than there
-// are clients.
+// A stream permits 50 unfinished atomic batches by default, which is less than the number of
+// clients.
 const natsConfig = `server_name: n%d
 listen: 127.0.0.1:%d
 cluster { name: peers, listen: 127.0.0.1:%d, routes: [%s] }
@@ -76,7 +76,7 @@ func startNATS(ctx context.Context, dir string, o options) (_ contender, d descr
 	return p, d, await(ctx, time.Minute, p.ready)
 }
 
-// ready makes a stream and removes it.
+// ready makes a stream and removes it, to see that this works.
 func (p *natsPeer) ready(ctx context.Context) error {
 	if err := p.stream(ctx, "first"); err != nil {
 		return err
@@ -115,7 +115,8 @@ func (p *natsPeer) remove(ctx context.Context, name string) error {
 	return js.DeleteStream(ctx, name)
 }
 
-// leading is the number of the server that leads a stream. Servers are named n0 and so on.
+// leading returns the number of the server that leads a stream. The servers are named n0, n1 and so
+// on.
 func (p *natsPeer) leading(ctx context.Context, name string) (int, error) {
 	js, err := jetstream.New(p.admin)
 	if err != nil {
@@ -232,14 +233,13 @@ func (c *natsClient) send(ctx context.Context, batch int) (int, error) {
 // asyncPending bounds the unanswered messages of a client: the default of the library.
 const asyncPending = 4000
 
-// publishing is a message on its way.
+// publishing is a message that is not confirmed yet.
 type publishing struct {
 	began time.Time
 	ack   jetstream.PubAckFuture
 }
 
-// publishAsync publishes until the end without waiting for one answer before the next
-// message.
+// publishAsync publishes until the end without waiting for an answer before the next message.
 func (c *natsClient) publishAsync(ctx context.Context, began, end time.Time) (s share) {
 	pending := make(chan publishing, asyncPending)
 	answered := make(chan share, 1) // the one result
@@ -259,7 +259,7 @@ func (c *natsClient) publishAsync(ctx context.Context, began, end time.Time) (s 
 	return <-answered
 }
 
-// collect waits for answers, in the order in which they were asked for.
+// collect waits for the answers in the order of the messages.
 func collect(ctx context.Context, pending <-chan publishing, began time.Time) (s share) {
 	for p := range pending {
 		select {
@@ -278,8 +278,8 @@ func collect(ctx context.Context, pending <-chan publishing, began time.Time) (s
 	return s
 }
 
-// atomically publishes an atomic batch: the messages carry the batch's id and
-// their numbers in it, and the last one asks for the answer to all.
+// atomically publishes an atomic batch: the messages contain the batch's id and their numbers, and
+// the last one requests an answer for all.
 func (c *natsClient) atomically(ctx context.Context, batch int) error {
 	id := fmt.Sprint(c.id, c.sent)
 	for i := range batch {
@@ -305,7 +305,7 @@ func (c *natsClient) atomically(ctx context.Context, batch int) error {
 	return nil
 }
 
-// readNATSAnswer is the error in the answer to a batch, if there is one.
+// readNATSAnswer returns the error in the answer to a batch, or nil.
 func readNATSAnswer(text []byte) error {
 	var answer struct {
 		Error *struct{ Description string }
@@ -320,7 +320,7 @@ func readNATSAnswer(text []byte) error {
 	return nil
 }
 
-// life sends a message, receives one of any client, and has its acknowledgement
+// life sends a message, receives a message of any client, and waits until its acknowledgement is
 // confirmed.
 func (c *natsClient) life(ctx context.Context) (int, error) {
 	if _, err := c.send(ctx, 1); err != nil {

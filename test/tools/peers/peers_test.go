@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Each sync of a slowed program waits, and the program can be ended.
+// TestSyncsTakeTheTimeOfADisk checks that each sync of a slowed program waits, and that the program
+// can be ended.
 func TestSyncsTakeTheTimeOfADisk(t *testing.T) {
 	dir, err := directory(20 * time.Millisecond)
 	if err != nil {
@@ -71,7 +72,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestDrive(t *testing.T) {
-	closed := make(chan bool, 3) // one of each client
+	closed := make(chan bool, 3) // one from each client
 	open := func(work step) func(int) (client, error) {
 		return func(int) (client, error) { return client{step: work, close: func() { closed <- true }}, nil }
 	}
@@ -99,7 +100,7 @@ func TestDrive(t *testing.T) {
 	<-closed
 }
 
-// What a server and its children use is seen, and what others use is not.
+// TestUsageOfServers checks that the usage of a server includes its children and nothing else.
 func TestUsageOfServers(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("the system does not tell")

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// endTime bounds the time in which a server must end before it is killed.
+// endTime is how long a server may take to end before it is killed.
 const endTime = 10 * time.Second
 
-// server is one process that this program started, with its children.
+// server is a process that this program started, with its children.
 type server struct {
 	process *exec.Cmd
 	slowed  bool          // it is traced
@@ -23,8 +23,8 @@ type server struct {
 	log     string
 }
 
-// startServer starts a program in a group of its own, which ends with it, and
-// keeps what it says in a file of dir. Syncs take as long as those of the disk, see slowed.
+// startServer starts a program in a process group of its own, which ends with it, and writes its
+// output to a file of dir. Its syncs take the time of the disk, see slowed.
 func startServer(dir, name string, process *exec.Cmd, disk time.Duration) (*server, error) {
 	process = slowed(process, disk)
 	s := &server{process: process, slowed: disk != 0, ended: make(chan struct{}), log: filepath.Join(dir, name+".log")}
@@ -32,14 +32,14 @@ func startServer(dir, name string, process *exec.Cmd, disk time.Duration) (*serv
 	if err != nil {
 		return nil, fmt.Errorf("log of %s: %w", name, err)
 	}
-	defer log.Close() // the process has its own copy
+	defer log.Close() // the process has its own descriptor
 	process.Stdout, process.Stderr = log, log
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := process.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() {
-		_ = process.Wait() // how it ended is in its log
+		_ = process.Wait() // the log tells how it ended
 		close(s.ended)
 	}()
 	return s, nil
@@ -60,7 +60,7 @@ func (s *server) close() {
 	<-s.ended
 }
 
-// tail is the end of what the server said.
+// tail returns the end of the server's output.
 func (s *server) tail() string {
 	text, err := os.ReadFile(s.log)
 	if err != nil {
@@ -96,7 +96,6 @@ func await(ctx context.Context, within time.Duration, check func(ctx context.Con
 	}
 }
 
-// freePorts finds free ports.
 func freePorts(n int) (ports []int, err error) {
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -153,8 +153,8 @@ func declareAndDelete(conn *amqp.Connection) error {
 	return err
 }
 
-// quorum is a queue on all three nodes: without the number, one made before
-// the nodes found each other would have a single member.
+// quorum returns the arguments for a queue with three members. Without the number of members, a queue
+// that is made before the nodes find each other has only one.
 func quorum() amqp.Table {
 	return amqp.Table{"x-queue-type": "quorum", "x-quorum-initial-group-size": int32(3)}
 }

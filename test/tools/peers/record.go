@@ -75,8 +75,8 @@ func sends(name string, clients, batch int) workload {
 	return w
 }
 
-// at is a workload with its clients at one server: who a lone client comes to is luck, and
-// not the same at all queues.
+// at returns a workload whose clients all connect to one server. Otherwise chance decides which
+// server a lone client gets.
 func at(where place, w workload) workload {
 	w.Name += ", at the " + string(where)
 	if where == follower {
@@ -134,12 +134,14 @@ type result struct {
 	Rate  float64 `json:"rate"` // messages per second
 	P50Ms float64 `json:"p50Ms"`
 	P99Ms float64 `json:"p99Ms"`
-	// What the servers used of the processors for a message, in microseconds, and how much of
-	// all processors was in use meanwhile, in percent; zero where the system does not tell.
+	// ServersUs is the processor time of the servers for a message, in microseconds; zero where the
+	// system does not report it.
 	ServersUs float64 `json:"serversUs"`
 	// GeneratorUs is the processor time of the generator for a message, in microseconds.
 	GeneratorUs float64 `json:"generatorUs"`
-	Machine     float64 `json:"machine"`
+	// Machine is the used part of all processors during the run, in percent; zero where the system does
+	// not report it.
+	Machine float64 `json:"machine"`
 }
 
 func (r result) String() string {

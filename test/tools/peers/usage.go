@@ -19,8 +19,8 @@ type usage struct {
 // late.
 const usageMargin = 400 * time.Millisecond
 
-// watchUsage looks at a run that begins now with its warm-up. What it sees is to be asked
-// for when the run is over.
+// watchUsage measures a run whose warm-up begins now. The returned function waits for the end of the
+// run and returns the result.
 func watchUsage(ctx context.Context, servers []*server, duration time.Duration) func() usage {
 	seen := make(chan usage, 1) // the one answer
 	go func() {
@@ -39,8 +39,8 @@ func watchUsage(ctx context.Context, servers []*server, duration time.Duration) 
 	return func() usage { return <-seen }
 }
 
-// serversTime is the processor time of servers and of all that they started and that still
-// runs; zero where the system does not tell.
+// serversTime returns the processor time of servers and their running descendants; zero where the
+// system does not report it.
 func serversTime(servers []*server) time.Duration {
 	const parent, user, system = 1, 11, 12
 	stats := map[string][]string{}                 // by process

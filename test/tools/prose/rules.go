@@ -21,9 +21,9 @@ var (
 type passage struct {
 	line int
 	text string
-	// label says that the passage is a heading, for which openings and lengths do not count.
+	// label means that the passage is a heading. Rules about openings and lengths do not apply.
 	label bool
-	// comment says that only definitions and private words count.
+	// comment means that only the rules about definitions and private words apply.
 	comment bool
 }
 

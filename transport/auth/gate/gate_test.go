@@ -29,14 +29,14 @@ const (
 	orders   = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
 )
 
-// testNode knows some keys, and after CatchUp one more.
+// testNode is a node with some access keys. CatchUp calls caught.
 type testNode struct {
 	table   atomic.Pointer[access.Table]
 	catches atomic.Int32
-	caught  func() error // nil: nothing else happens
+	caught  func() error // nil: no change
 }
 
-// Secret opens secrets that are sealed by a text before them.
+// Secret opens a sealed text of the form "sealed SECRET".
 func (n *testNode) Secret(k access.Key) (string, error) {
 	if k.Sealed == "" {
 		return k.Secret, nil
@@ -117,7 +117,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A request whose secret this node cannot open yet is not refused as wrongly signed.
+// A request signed with a key that this node cannot open yet is answered ServiceUnavailable, not as
+// wrongly signed.
 func TestVerifySealed(t *testing.T) {
 	t.Parallel()
 	n := newNode()
@@ -134,7 +135,7 @@ func TestVerifySealed(t *testing.T) {
 	}
 }
 
-// TestSignedRequestsThatSayMore have a right signature and are refused.
+// TestSignedRequestsThatSayMore sends correctly signed requests that are refused for other parts.
 func TestSignedRequestsThatSayMore(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -177,7 +178,7 @@ func TestSignedRequestsThatSayMore(t *testing.T) {
 	}
 }
 
-// TestNewestKeys has a node be behind: it knows a key only once it has caught up.
+// TestNewestKeys checks that a node that does not know a key catches up first.
 func TestNewestKeys(t *testing.T) {
 	t.Parallel()
 	n := newNode()
@@ -202,7 +203,7 @@ func TestNewestKeys(t *testing.T) {
 	}
 }
 
-// TestUnauthenticatedCallersAreBounded has more requests with unknown keys than may wait at once.
+// TestUnauthenticatedCallersAreBounded sends more requests with unknown keys than may wait at once.
 func TestUnauthenticatedCallersAreBounded(t *testing.T) {
 	t.Parallel()
 	n := newNode()
@@ -297,7 +298,7 @@ func TestAuthorize(t *testing.T) {
 			n.table.Store(n.Access().WithPolicy(statehash.Key{},
 				access.Policy{User: access.User{Account: ours, Name: "anna"}, Text: tc.user}))
 			g := New(n, time.Now)
-			for range 2 { // with policies read anew, and kept
+			for range 2 { // the second time with a cached policy
 				from := sigv4.ConnectionOf(signed(t, "", ""))
 				err := g.Authorize(t.Context(), &from, tc.caller,
 					auth.Permission{Action: tc.action, Resource: orders, Account: ours, Policy: func() string { return tc.of }})
@@ -309,7 +310,7 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreBounded has more policies than are kept.
+// TestDocumentsAreBounded reads more policies than the cache may keep.
 func TestDocumentsAreBounded(t *testing.T) {
 	t.Parallel()
 	var d documents

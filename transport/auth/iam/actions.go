@@ -133,7 +133,7 @@ func (p patterns) reach(other string) bool {
 
 // overlap reports whether two patterns match a common text.
 func overlap(a, b string) bool {
-	// row[j] is set if the bytes of a so far and the first j bytes of b match one.
+	// row[j] is set if one text can match both the bytes of a so far and the first j bytes of b.
 	row := make([]bool, len(b)+1)
 	row[0] = true
 	for i := range len(a) + 1 {

@@ -11,7 +11,7 @@ const (
 	orders  = "arn:aws:sqs:eu-north-1:000000000000:orders.fifo"
 )
 
-// kindOf is the kind of policy that a text is for.
+// kindOf returns the kind of policy that a text is for.
 func kindOf(text string) Kind {
 	if strings.Contains(text, `Principal"`) {
 		return QueuePolicy
@@ -28,7 +28,7 @@ func parse(t testing.TB, text string) *Document {
 	return d
 }
 
-// one is a policy with one statement.
+// one returns a policy with one statement.
 func one(members string) string {
 	return `{"Version":"2012-10-17","Statement":[{` + members + `}]}`
 }
@@ -147,8 +147,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestStored reads policies that today's rules refuse: none permits anything, denials stay,
-// and what may be a denial denies everything.
+// TestStored reads policies that are invalid by today's rules. They permit nothing, valid denials
+// in them still apply, and a part that may be a denial denies everything.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	const allow = `{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}`
@@ -186,7 +186,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// A value with wildcards in it is no pattern.
+// The value of a variable is not a pattern, even if it contains wildcards.
 func TestVariablesAreText(t *testing.T) {
 	t.Parallel()
 	d := parse(t, one(`"Effect":"Allow","Action":"*","Resource":"arn:aws:sqs:*:${aws:username}"`))
@@ -251,7 +251,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestDecidingStatement names the statement that decides: the first that denies, else the
+// TestDecidingStatement checks which statement is reported: the first that denies, or else the
 // first that permits.
 func TestDecidingStatement(t *testing.T) {
 	t.Parallel()
@@ -274,8 +274,8 @@ func TestDecidingStatement(t *testing.T) {
 	}
 }
 
-// FuzzPolicy reads whatever there is: nothing panics, what is refused permits nothing, and no
-// policy permits what another one denies.
+// FuzzPolicy checks for any text that nothing panics, that a refused policy permits nothing, and
+// that no policy permits what another one denies.
 func FuzzPolicy(f *testing.F) {
 	f.Add(one(`"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringLike":{"aws:username":"${aws:username}*"}}`), orders)
 	f.Add(one(`"Effect":"Deny","NotAction":"s*:*Queue?","Resource":"*","NotPrincipal":{"AWS":["111111111111"]}`), "a*b")

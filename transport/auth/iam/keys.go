@@ -157,7 +157,6 @@ func keyOf(name string) (k key, known bool) {
 
 const operatorNull = "Null"
 
-// readConditions reads the conditions of a statement.
 func readConditions(path string, members map[string]jsontext.Value, deny bool) (list []condition, err error) {
 	value, given := members["Condition"]
 	if !given {

@@ -107,7 +107,7 @@ func matchWildcards(pattern, text string) bool {
 		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t] || literal(pattern[p]) == text[t]):
 			p++
 			t++
-		case star >= 0: // let the last star have one character more
+		case star >= 0: // the last star matches one more character
 			resume++
 			p, t = star+1, resume
 		default:

@@ -104,7 +104,6 @@ func checkPrincipal(path, text string) error {
 		userBegin)
 }
 
-// isUserName reports whether a name is valid for a user.
 func isUserName(name string) bool {
 	const lengthMax = 64
 	for i := range len(name) {

@@ -2,7 +2,7 @@ package iam
 
 import "testing"
 
-// TestProblems has a policy for each thing that can be wrong, with what is said of it.
+// TestProblems checks the text for each problem that a policy can have.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	const user = `"Effect":"Allow","Action":"sqs:SendMessage","Resource":"*"`
@@ -179,7 +179,7 @@ func TestConditionProblems(t *testing.T) {
 	}
 }
 
-// TestOverlap compares patterns with what a search of all short texts finds.
+// TestOverlap compares the result for two patterns with a search over all short texts.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	const letters = "ab*?"
@@ -203,7 +203,7 @@ func TestOverlap(t *testing.T) {
 		}
 	}
 	for i, a := range patterns {
-		for _, b := range patterns[i%3:] { // a part of them is enough
+		for _, b := range patterns[i%3:] { // checking a part of them is enough
 			common := false
 			for text := range means[a] {
 				if common = means[b][text]; common {

@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
-// Every name in a policy has the format version it came with, so that no policy with a new
-// one is stored before all nodes understand it.
+// Every name in a policy must have a format version, so that a policy with a new name is stored
+// only once all nodes understand it.
 func TestNamesHaveTheirVersion(t *testing.T) {
 	names := slices.Concat(documentMembers, statementMembers, versions,
 		[]string{effectAllow, effectDeny, kindAWS, kindService, operatorNull},

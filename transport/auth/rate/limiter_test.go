@@ -43,8 +43,8 @@ func TestLimiter(t *testing.T) {
 		{0, "", 1000, 1000},
 		{99 * time.Millisecond, "111111111111", 5, 0},
 		{time.Millisecond, "111111111111", 5, 1},
-		{time.Hour, "111111111111", 15, 10}, // no more than a second brings
-		{-time.Hour, "111111111111", 5, 0},  // a clock that was put back
+		{time.Hour, "111111111111", 15, 10}, // never more than the limit of one second
+		{-time.Hour, "111111111111", 5, 0},  // the clock was set back
 	} {
 		now = now.Add(step.pass)
 		if got := allowed(step.owner, step.ask); got != step.want {
@@ -69,7 +69,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// The buckets do not keep the requests that name their accounts.
+// The limiter does not keep the memory of requests alive.
 func TestLimiterKeepsNamesOnly(t *testing.T) {
 	t.Parallel()
 	const owner = "111111111111"

@@ -34,7 +34,6 @@ func rawPath(r *http.Request) string {
 	return r.URL.EscapedPath() // of a request line with a whole URL, or *
 }
 
-// appendHeader appends the values of a header.
 func appendHeader(b []byte, r *http.Request, name, canonical string) []byte {
 	if name == "host" {
 		return appendValue(b, r.Host)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The verifier accepts signed requests, and refuses those changed afterwards. The tests with the SDK of AWS
-// show that AWS signs likewise.
+// The verifier accepts requests of this signer and refuses changed ones. Other tests show that the
+// AWS SDK signs in the same way.
 func TestSigner(t *testing.T) {
 	t.Parallel()
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }

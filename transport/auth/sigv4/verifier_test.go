@@ -36,7 +36,7 @@ func (k keyTable) Secret(id string) (string, bool, error) {
 	return secret, ok, nil
 }
 
-// verifierAt is a Verifier whose clock stands.
+// verifierAt returns a Verifier whose clock does not move.
 func verifierAt(now time.Time) *Verifier {
 	return New(keyTable{testKey: testSecret}, func() time.Time { return now })
 }
@@ -53,7 +53,7 @@ func newRequest(t testing.TB, method, target, body string) *http.Request {
 	return r
 }
 
-// signed is a request that the AWS SDK signed in its header.
+// signed returns a request signed by the AWS SDK in a header.
 func signed(t testing.TB, method, target, body string) *http.Request {
 	t.Helper()
 	r := newRequest(t, method, target, body)
@@ -68,7 +68,7 @@ func sign(t testing.TB, r *http.Request, content string) {
 	}
 }
 
-// received is a request as the server has it after it went over a connection.
+// received returns the request as a server gets it from a connection.
 func received(t testing.TB, r *http.Request) (*http.Request, string) {
 	t.Helper()
 	var wire bytes.Buffer
@@ -107,7 +107,7 @@ func TestSignedByTheSDK(t *testing.T) {
 			t.Parallel()
 			r, body := received(t, signed(t, tc.method, tc.target, tc.body))
 			v := verifierAt(signedAt.Add(10 * time.Minute))
-			for range 2 { // the second time with a signing key that is kept
+			for range 2 { // the second time with a cached signing key
 				got, plain, err := v.Verify(r, body)
 				if err != nil || got != (auth.Identity{AccessKeyID: testKey, Service: "sqs"}) || plain != tc.body {
 					t.Errorf("got %+v, %q, %v", got, plain, err)
@@ -239,7 +239,7 @@ func TestEveryByteOfTheBodyIsSigned(t *testing.T) {
 	wantRefusal(t, err, "SignatureDoesNotMatch")
 }
 
-// Of a key that has another secret now, nothing that was kept is used.
+// After the secret of a key was replaced, cached results for the old one are not used.
 func TestReplacedSecret(t *testing.T) {
 	t.Parallel()
 	keys := keyTable{testKey: testSecret}
@@ -256,7 +256,7 @@ func TestReplacedSecret(t *testing.T) {
 	wantRefusal(t, err, "InvalidClientTokenId")
 }
 
-// Requests that are refused leave nothing behind.
+// Nothing of a refused request is cached.
 func TestOnlyAcceptedRequestsAreKept(t *testing.T) {
 	t.Parallel()
 	r, body := received(t, signed(t, http.MethodPost, "/", testBody))
@@ -299,8 +299,7 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// A body in signed chunks is the one of its chunks, as long as none of them is changed,
-// left out or moved.
+// A body in signed chunks is accepted unless a chunk was changed, left out, or moved.
 func TestChunks(t *testing.T) {
 	t.Parallel()
 	r := newRequest(t, http.MethodPost, "/", "")
@@ -358,7 +357,7 @@ func signatureScope(text string) scope {
 	return scope{day: parts[0], region: parts[1], service: parts[2]}
 }
 
-// Any request is refused or was signed, and nothing panics.
+// Any request is either refused or correctly signed, and nothing panics.
 func FuzzVerify(f *testing.F) {
 	r := signed(f, http.MethodPost, "/a", testBody)
 	f.Add("a", r.Header.Get("Authorization"), r.Header.Get("X-Amz-Date"), testBody, "")

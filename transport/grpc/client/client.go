@@ -68,7 +68,7 @@ type endpoint struct {
 	address string
 	conn    *grpc.ClientConn
 	queues  seriatimpb.QueuesClient // for streams
-	topics  seriatimpb.TopicsClient // likewise
+	topics  seriatimpb.TopicsClient // for streams
 }
 
 // Dial returns a client for the client addresses (host:port) of one or more nodes. It

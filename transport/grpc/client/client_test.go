@@ -80,7 +80,7 @@ func TestUnary(t *testing.T) {
 	}
 }
 
-// TestAccount has a client act for another account, without a signature.
+// TestAccount checks calls for another account, without a signature.
 func TestAccount(t *testing.T) {
 	const tenant = "123456789012"
 	_, err := node.Submit(t.Context(), &queue.CreateAccount{Account: tenant})
@@ -92,7 +92,7 @@ func TestAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = theirs.Close() }() // nothing depends on it
+	defer func() { _ = theirs.Close() }() // a failure changes no result
 	name := create(t, theirs, ".fifo")
 	if _, err := ours.QueueAttributes(t.Context(), name); client.Reason(err) != "QueueDoesNotExist" {
 		t.Errorf("the queue of another account by its bare name: %v", err)
@@ -105,14 +105,14 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// The client finds the leader among its endpoints and stays with it.
+// The client finds the leader among its endpoints and continues to use it.
 func TestFollowsLeader(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2", "n3")
 	for _, f := range fronts {
 		f.face.leader.Store(new("n3"))
 	}
 	name := create(t, c, ".fifo")
-	for range 3 { // one call at each other endpoint at most
+	for range 3 { // each other endpoint gets at most one call
 		receive(t, c, name)
 	}
 	before := fronts[2].face.calls.Load()
@@ -131,7 +131,7 @@ func TestFollowsLeader(t *testing.T) {
 	}
 }
 
-// A send whose answer is lost is made again under the same ids, and stored once.
+// A send whose answer is lost is repeated under the same ids, and stored once.
 func TestSendIsRepeated(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	name := create(t, c, ".fifo")
@@ -149,7 +149,7 @@ func TestSendIsRepeated(t *testing.T) {
 	if got := bodies(receive(t, c, name)); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("stored %v", got)
 	}
-	// A standard queue could not tell, so its caller has to decide.
+	// A standard queue does not detect the repetition, so the caller has to decide.
 	standard := create(t, c, "")
 	fronts[1].face.broken.Store(&lost)
 	if _, err := c.Send(t.Context(), standard, &client.Message{Body: "a"}); client.Reason(err) != "OutcomeUnknown" {
@@ -157,7 +157,7 @@ func TestSendIsRepeated(t *testing.T) {
 	}
 }
 
-// A receive whose answer is lost is made again under the same attempt id.
+// A receive whose answer is lost is repeated under the same attempt id.
 func TestReceiveIsRepeated(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	name := create(t, c, ".fifo")
@@ -172,8 +172,7 @@ func TestReceiveIsRepeated(t *testing.T) {
 	}
 }
 
-// An endpoint that cannot be reached is left for the next one, also by calls that
-// must not be made twice.
+// A call tries the next endpoint if it cannot connect, also a call that must not be repeated.
 func TestDeadEndpoint(t *testing.T) {
 	_, fronts := newClient(t, "n1")
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
@@ -198,7 +197,7 @@ func TestDeadEndpoint(t *testing.T) {
 	}
 }
 
-// A stream of sends goes on over another node, in order and without loss.
+// After a failure, a stream of sends continues at another node, in order and without loss.
 func TestSender(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	name := create(t, c, ".fifo")
@@ -259,7 +258,7 @@ func TestSender(t *testing.T) {
 	}
 }
 
-// What a rule refuses fails alone; a queue that does not exist fails all.
+// A refused message fails alone. If the queue does not exist, all messages fail.
 func TestSenderRefusals(t *testing.T) {
 	c, _ := newClient(t, "n1")
 	name := create(t, c, ".fifo")
@@ -291,7 +290,7 @@ func TestSenderRefusals(t *testing.T) {
 	}
 }
 
-// seen are the messages that handlers saw. Safe for concurrent use.
+// seen collects the messages that handlers got. Safe for concurrent use.
 type seen struct {
 	mu     sync.Mutex
 	bodies map[string][]string // by group
@@ -309,8 +308,8 @@ func (s *seen) add(m *client.Delivery) (total int) {
 	return s.total
 }
 
-// Handlers see each message once and each group in order, although the streams are
-// cut again and again, and a handler that fails sees its message again first.
+// Handlers get each message once and each group in order, although streams break again and again.
+// If a handler fails, it gets the same message again first.
 func TestConsume(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	name := create(t, c, ".fifo")
@@ -333,7 +332,7 @@ func TestConsume(t *testing.T) {
 			return errors.New("not now")
 		}
 		total := got.add(m)
-		if total%15 == 0 { // from one node to the other and back
+		if total%15 == 0 { // drains the two nodes in turn
 			at := total / 15 % 2
 			fronts[at].server.Drain()
 			fronts[1-at].server.Undrain(t.Context())
@@ -357,7 +356,7 @@ func TestConsume(t *testing.T) {
 	}
 }
 
-// An acknowledgement whose answer is lost is made again.
+// An acknowledgement whose answer is lost is repeated.
 func TestConsumeLostAcknowledgement(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	name := create(t, c, ".fifo")

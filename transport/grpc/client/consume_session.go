@@ -10,11 +10,11 @@ import (
 // reasonMessageLockLost is the reason of a settlement that came too late.
 const reasonMessageLockLost = "MessageLockLost"
 
-// Consume calls handle for the messages of the session, in order and one at a time. It
-// returns when ctx ends (no error, the lock stays) or the lock is lost (SessionLockLost):
-// others then receive the remaining messages. When a node fails, it continues over another
-// one under the same lock. Messages that were received in the session before and not
-// completed are handled first. Call it once at a time for each session.
+// Consume calls handle for the messages of the session, in order and one at a time. It returns when
+// ctx ends (no error, the lock stays) or the lock is lost (SessionLockLost): others then receive
+// the remaining messages. When a node fails, it continues over another one under the same lock. It
+// first handles messages that were received in the session before and not completed. For one
+// session, do not call it twice at the same time.
 func (s *Session) Consume(ctx context.Context, options ConsumeOptions, handle Handler) error {
 	return s.client.consume(ctx, s.queue, s, options, handle)
 }

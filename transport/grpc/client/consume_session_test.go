@@ -13,9 +13,9 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// A handler sees the messages of a session in order, each until it succeeds and no further
-// one before, although messages come in all the while, streams are cut, and answers to
-// receives and settlements are lost.
+// A handler gets the messages of a session in order, and the next one only after it has succeeded,
+// although messages arrive meanwhile, streams break, and answers to receives and settlements are
+// lost.
 func TestSessionConsume(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	name := create(t, c, ".fifo")
@@ -66,7 +66,7 @@ func TestSessionConsume(t *testing.T) {
 			failed = next
 			return errors.New("not now")
 		}
-		if next++; next%20 == 0 { // from one node to the other and back
+		if next++; next%20 == 0 { // drains the two nodes in turn
 			at := next / 20 % 2
 			fronts[at].server.Drain()
 			fronts[1-at].server.Undrain(t.Context())

@@ -222,7 +222,7 @@ func (s *consumer) serve(stream consumeClient, answers <-chan consumeAnswer) err
 			s.take(stream, a.out)
 		case <-ending:
 			ending = nil
-			// Without credit no messages follow. Answers reports a broken stream.
+			// Without credit no messages follow. The answers report a broken stream.
 			_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Credit{Credit: 0}})
 		}
 	}

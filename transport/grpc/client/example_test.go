@@ -75,8 +75,7 @@ func ExampleClient_NewSender() {
 	// Output: 100 stored
 }
 
-// A session is a group that one receiver has to itself, with a state that the next one
-// finds.
+// A session is a group that one receiver has locked. Its state is kept for the next receiver.
 func ExampleClient_AcceptNext() {
 	c, err := client.Dial(client.Options{}, address)
 	if err != nil {
@@ -138,7 +137,7 @@ func ExampleClient_Schedule() {
 	// Output: <nil>
 }
 
-// An operator finds out why nobody gets the messages of a group, and ends it.
+// An operator looks up the state of groups, and releases one.
 func ExampleClient_ReleaseGroup() {
 	c, err := client.Dial(client.Options{}, address)
 	if err != nil {
@@ -153,7 +152,7 @@ func ExampleClient_ReleaseGroup() {
 	if _, err := c.Send(ctx, "jobs.fifo", &client.Message{Body: "build", GroupId: &site}); err != nil {
 		log.Fatal(err)
 	}
-	// A receiver takes the session and is not heard of again.
+	// A receiver accepts the session and then stops working.
 	if _, err := c.Accept(ctx, "jobs.fifo", "site-1", client.SessionOptions{LockSeconds: 600, ManualRenewal: true}); err != nil {
 		log.Fatal(err)
 	}
@@ -173,7 +172,7 @@ func ExampleClient_ReleaseGroup() {
 	// session: true
 }
 
-// An operator lets an order be sent again under the same id.
+// An operator makes a queue forget an id, so that an order can be sent again under it.
 func ExampleClient_ForgetDeduplication() {
 	c, err := client.Dial(client.Options{}, address)
 	if err != nil {

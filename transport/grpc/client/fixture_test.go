@@ -24,8 +24,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// node is the one real node that all tests of the package share, and address its
-// client port, for the examples.
+// node is the one real node of all tests of the package, and address its client port, which the
+// examples use.
 var (
 	node    *cluster.Node
 	address string
@@ -50,7 +50,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = node.Close(ctx) }() // the tests are over
 	for node.Ready() != nil {
-		time.Sleep(5 * time.Millisecond) // there is nothing to wait on
+		time.Sleep(5 * time.Millisecond) // no event to wait for
 	}
 	front, err := listen(ctx, "127.0.0.1:0", &face{Node: node, id: "n1"})
 	if err != nil {
@@ -58,7 +58,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = front.port.Shutdown(ctx) }() // the tests are over
 	address = front.port.Addr().String()
-	// After a call all goroutines of the port run, which the search for leaks leaves out.
+	// After one call all goroutines of the port run. Leak checks ignore them from then on.
 	c, err := client.Dial(client.Options{}, address)
 	if err == nil {
 		_, err = c.QueueAttributes(ctx, "none")
@@ -77,14 +77,14 @@ func nilIf(expected bool, err error) error {
 	return err
 }
 
-// face is the node under another name, so that one node looks like several.
+// face is the node under another name, so that one node can act as several.
 type face struct {
 	*cluster.Node
 	id     string
-	leader atomic.Pointer[string] // nil: itself
-	calls  atomic.Int64           // of Submit and Receive
-	// broken, if set, is called after a command was executed; its error replaces the
-	// answer.
+	leader atomic.Pointer[string] // nil: this one
+	calls  atomic.Int64           // Submit and Receive
+	// broken, if set, is called after a command was executed. If it returns an error, this replaces
+	// the answer.
 	broken atomic.Pointer[func(queue.Command) error]
 }
 
@@ -118,7 +118,6 @@ func (f *face) AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait
 	return f.answer(cmd, reply, err)
 }
 
-// front is a client port.
 type front struct {
 	face   *face
 	server *grpc.Server
@@ -137,7 +136,7 @@ func listen(ctx context.Context, address string, node *face) (*front, error) {
 	return &front{node, server, port}, err
 }
 
-// stop ends a port in order.
+// stop ends a port cleanly.
 func (f *front) stop(t *testing.T) {
 	t.Helper()
 	if err := f.port.Shutdown(context.WithoutCancel(t.Context())); err != nil {
@@ -145,7 +144,7 @@ func (f *front) stop(t *testing.T) {
 	}
 }
 
-// newClient is a client of several ports, which are closed after the test.
+// newClient returns a client of several ports, all of which end with the test.
 func newClient(t *testing.T, names ...string) (*client.Client, []*front) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()

@@ -53,7 +53,7 @@ func TestDeduplicationOfAQueue(t *testing.T) {
 	}
 }
 
-// What takes something away is made once: a repetition could take it from the next one.
+// These commands are not repeated: a repetition could take a group or an id from a later user.
 func TestForgetAndReleaseAreMadeOnce(t *testing.T) {
 	c, fronts := newClient(t, "n1")
 	ctx := t.Context()
@@ -138,7 +138,7 @@ func TestGroupsOfAQueue(t *testing.T) {
 	}
 }
 
-// A session goes on elsewhere by its token, and is listed by its state.
+// A session can be continued with its token, and is listed with its state.
 func TestResumedSession(t *testing.T) {
 	c, _ := newClient(t, "n1", "n2")
 	ctx := t.Context()
@@ -187,7 +187,7 @@ func TestResumedSession(t *testing.T) {
 	}
 }
 
-// Attributes of both kinds arrive as they were given.
+// Attributes of both types arrive unchanged.
 func TestMessageAttributes(t *testing.T) {
 	c, _ := newClient(t, "n1")
 	ctx := t.Context()

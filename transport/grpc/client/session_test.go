@@ -115,8 +115,8 @@ func await(t *testing.T, done <-chan struct{}) {
 	}
 }
 
-// A settlement whose answer was lost is made again, and what that cannot prove is not
-// reported as failed.
+// A settlement whose answer was lost is repeated once. If the repetition cannot prove what
+// happened, the outcome is unknown, not a failure.
 func TestSettlementWithALostAnswer(t *testing.T) {
 	c, fronts := newClient(t, "n1")
 	ctx := t.Context()
@@ -146,8 +146,8 @@ func TestSettlementWithALostAnswer(t *testing.T) {
 	}
 }
 
-// An acceptance and a receive whose answers were lost give the same session and the same
-// messages again, over another node, too.
+// An acceptance and a receive whose answers were lost return the same session and messages when
+// they are repeated, also at another node.
 func TestLostAnswersOfASession(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	ctx := t.Context()

@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// subscribed makes a topic and a FIFO queue that gets its messages as they are.
+// subscribed creates a topic and a queue that is subscribed with raw delivery.
 func subscribed(t *testing.T, c *client.Client, suffix string) (topic, name string) {
 	t.Helper()
 	topic = fmt.Sprintf("t%d%s", queueNumber.Add(1), suffix)
@@ -78,7 +78,7 @@ func lostPublishes(cmd queue.Command) error {
 	return nil
 }
 
-// A publish whose answer is lost is made again under the same id, and delivered once.
+// A publish whose answer is lost is repeated under the same id, and delivered once.
 func TestPublishIsRepeated(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	topic, name := subscribed(t, c, ".fifo")
@@ -91,7 +91,7 @@ func TestPublishIsRepeated(t *testing.T) {
 	if got := bodies(receive(t, c, name)); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("delivered %v", got)
 	}
-	// A standard topic could not tell, so its caller has to decide.
+	// A standard topic does not detect the repetition, so the caller has to decide.
 	standard, _ := subscribed(t, c, "")
 	fronts[1].face.broken.Store(&lost)
 	if _, err := c.Publish(t.Context(), standard, &client.TopicMessage{Message: "a"}); client.Reason(err) != "OutcomeUnknown" {
@@ -99,8 +99,8 @@ func TestPublishIsRepeated(t *testing.T) {
 	}
 }
 
-// A publisher goes on with another stream when answers are lost, in order and
-// without publishing twice, and a refused message is no fault of the others.
+// After lost answers a publisher continues with another stream, in order and without publishing
+// twice. A refused message fails alone.
 func TestPublisher(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	topic, name := subscribed(t, c, ".fifo")

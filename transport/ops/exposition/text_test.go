@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// The library's own parser reads what was written.
+// The Prometheus library parses what is written.
 func TestText(t *testing.T) {
 	t.Parallel()
 	var text Text

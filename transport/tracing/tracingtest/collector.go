@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector takes spans. Safe for concurrent use.
+// Collector receives spans. Safe for concurrent use.
 type Collector struct {
 	URL string
 
@@ -65,14 +65,14 @@ func (c *Collector) take(in *collectorpb.ExportTraceServiceRequest) {
 	c.changed = make(chan struct{})
 }
 
-// Spans are those that came so far, and what the newest export says of who made them.
+// Spans returns the spans received so far, and the resource attributes of the newest export.
 func (c *Collector) Spans() ([]*tracepb.Span, map[string]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clip(c.spans), c.about
 }
 
-// Await waits until a span of each of the names has come, and returns the first of each.
+// Await waits until a span of each name has arrived, and returns the first of each.
 func (c *Collector) Await(t *testing.T, names ...string) []*tracepb.Span {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -93,7 +93,7 @@ func (c *Collector) Await(t *testing.T, names ...string) []*tracepb.Span {
 	}
 }
 
-// firstOf is nil unless there are all of them.
+// firstOf returns the first span of each name, nil unless all are present.
 func firstOf(spans []*tracepb.Span, names []string) (found []*tracepb.Span) {
 	first := make(map[string]*tracepb.Span, len(spans))
 	for _, s := range spans {
@@ -110,7 +110,7 @@ func firstOf(spans []*tracepb.Span, names []string) (found []*tracepb.Span) {
 	return found
 }
 
-// Attributes are the texts of attributes by name.
+// Attributes returns the values of attributes as texts, by name.
 func Attributes(list []*commonpb.KeyValue) map[string]string {
 	texts := make(map[string]string, len(list))
 	for _, a := range list {

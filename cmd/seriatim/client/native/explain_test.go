@@ -85,7 +85,7 @@ func TestCertificateHints(t *testing.T) {
 	}
 }
 
-// Who is not known, or may not do it, hears what to do about that.
+// The hint for a denial says how to get access.
 func TestDeniedHints(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]string{"MissingAuthenticationToken": "AWS_ACCESS_KEY_ID",
@@ -97,8 +97,8 @@ func TestDeniedHints(t *testing.T) {
 	}
 }
 
-// Of a connection that breaks under a call nobody knows what it did; one that never came about has
-// done nothing.
+// If a connection breaks during a call, the outcome is unknown. If no connection was made, nothing
+// was executed.
 func TestBrokenConnection(t *testing.T) {
 	t.Parallel()
 	for said, unknown := range map[string]bool{
@@ -126,7 +126,7 @@ func TestInterruptedCall(t *testing.T) {
 	}
 }
 
-// Of several nodes, one that cannot be reached is not the one to start: the cluster may lack a
+// If none of several nodes answers, the hint is not to start one of them: the cluster may lack a
 // majority.
 func TestSeveralNodesThatDoNotAnswer(t *testing.T) {
 	t.Parallel()

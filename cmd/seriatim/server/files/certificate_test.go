@@ -80,7 +80,7 @@ func handshake(t *testing.T, server, client *Certificate) (byServer, byClient in
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	shown := make(chan int64, 1) // by the client; 0: the server refused it
+	shown := make(chan int64, 1) // the serial number that the client presented, 0 if the server refused it
 	go func() {
 		defer close(shown)
 		conn, err := listener.Accept()
@@ -117,7 +117,7 @@ func TestReplacedCertificates(t *testing.T) {
 	}
 	want(1)
 	f.write(2)
-	want(1) // nobody has looked yet
+	want(1) // no handshake has read the files yet
 	now = now.Add(CheckInterval)
 	want(2)
 	f.replace("node.crt", []byte("nothing"))

@@ -8,7 +8,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What selects the nodes; never changes. */}}
+{{/* The labels that select the nodes. They never change. */}}
 {{- define "seriatim.selector" -}}
 app.kubernetes.io/name: seriatim
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -23,7 +23,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
-{{/* Pods and containers that may do nothing they need not. */}}
+{{/* Security contexts without unnecessary permissions. */}}
 {{- define "seriatim.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 10001

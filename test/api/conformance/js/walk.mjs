@@ -1,5 +1,5 @@
-// A walk through the SQS API with the JavaScript SDK v3, which checks body
-// digests by itself. Any warning is an error.
+// Calls the SQS API with the JavaScript SDK v3, which checks digests of bodies itself. Any
+// warning is an error.
 
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
@@ -14,7 +14,7 @@ for (const level of ['warn', 'error']) console[level] = (...words) => complaints
 const logger = {
   trace() {}, debug() {}, info() {},
   warn: (...words) => complaints.push(words.join(' ')),
-  error: () => {}, // refusals that the walk asks for
+  error: () => {}, // refusals that are expected
 };
 const endpoints = (process.env.SERIATIM_ENDPOINTS ?? process.env.AWS_ENDPOINT_URL).split(' ');
 const clients = endpoints.map((endpoint) => new sqs.SQSClient({ endpoint, region: 'us-east-1', logger }));
@@ -151,8 +151,7 @@ const others = await redrive();
 await refusals(url);
 for (const queue of [url, ...others]) await call('DeleteQueue', { QueueUrl: queue });
 for (const client of clients) client.destroy();
-// The SDK announces when it will stop supporting an old Node.js, which says nothing
-// about the server.
+// Ignore the warning of the SDK that it will stop supporting an old Node.js.
 assert.deepEqual(complaints.filter((line) => !/NodeVersionSupportWarning|upgrade to node/.test(line)), [], 'warnings of the client');
 const { version } = createRequire(import.meta.url)('@aws-sdk/client-sqs/package.json');
 console.log(`@aws-sdk/client-sqs ${version}, node ${process.version}: all steps passed`);

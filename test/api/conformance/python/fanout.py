@@ -1,6 +1,6 @@
-"""A Celery application with two workers, all at one node: each broadcast reaches both
-workers, each other task one of them, also those sent after the leader, another node, was
-killed. The other clients of the cluster should have finished."""
+"""Runs a Celery application with two workers at a follower, and kills the leader. Each
+broadcast must reach both workers, and each other task one of them, also after the kill. Run
+it when the other clients of the cluster have finished."""
 
 import json
 import os
@@ -16,7 +16,7 @@ LIMIT = 120
 
 
 def leader(binary, endpoints):
-    """Name of the leader, as a node tells it."""
+    """Returns the name of the leader."""
     admin = endpoints[0].rsplit(":", 1)
     status = subprocess.run(
         [binary, "cluster", "status", "-o", "json", "--admin", f"127.0.0.1:{int(admin[1]) + 1}"],
@@ -26,7 +26,7 @@ def leader(binary, endpoints):
 
 
 def nodes(log):
-    """Process id and endpoint of each node, from what `seriatim dev` printed."""
+    """Returns process id and endpoint of each node, from the output of `seriatim dev`."""
     found = {}
     for line in log.splitlines():
         words = line.split()
@@ -50,7 +50,6 @@ def main():
     first = leader(binary, endpoints)
     asked = next(address for name, (_, address) in cluster.items() if name != first)
     here = os.path.dirname(os.path.abspath(__file__))
-    # Python itself must not see a setting of the server in the names.
     key = ":".join(quote(os.environ[name], safe="") for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
     base = {**os.environ, "CELERY_BROKER": f"sqs://{key}@{asked}", "PYTHONPATH": here}
     os.environ.update(CELERY_BROKER=base["CELERY_BROKER"], NOTES=os.devnull)
@@ -74,7 +73,7 @@ def main():
 
         def send(start):
             for n in range(start, start + HALF):
-                # A producer has to declare what no consumer of its own does.
+                # A producer must declare the exchange itself: it has no consumer that does.
                 tasks.everywhere.apply_async((n,), declare=[Exchange("everywhere", type="fanout")], retry=True)
                 tasks.once.delay(n)
 

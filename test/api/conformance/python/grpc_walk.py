@@ -23,7 +23,7 @@ def refused(code, call, request):
 
 
 def scheduled(messages, inspection, queue):
-    """Sends a message for tomorrow, looks at it and takes it back."""
+    """Schedules a message for tomorrow, peeks at it and cancels it."""
     result = messages.ScheduleMessages(messages_pb2.ScheduleMessagesRequest(queue=queue, messages=[queues_pb2.OutgoingMessage(
         body="tomorrow", group_id="s", deduplication_id="s1", enqueue_at_ms=int(time.time() * 1000) + 86_400_000)])).results[0]
     peeked = messages.Peek(messages_pb2.PeekRequest(queue=queue)).messages
@@ -38,7 +38,7 @@ def scheduled(messages, inspection, queue):
 
 
 def in_session(queues, messages, sessions, inspection, queue):
-    """Locks a group, keeps a state, settles what it receives, and is taken away."""
+    """Accepts a session, sets its state, settles its message, and loses the lock to a release."""
     queues.Send(queues_pb2.SendRequest(queue=queue, messages=[
         queues_pb2.OutgoingMessage(body="visit", group_id="patient", deduplication_id="v1")]))
     accept = sessions_pb2.AcceptSessionRequest(queue=queue, session_id="patient", lock_seconds=60)

@@ -1,6 +1,6 @@
-"""Requests that botocore signed in other ways than boto3's SQS client does: presigned
-URLs, an unsigned payload and a session token. Needs a cluster with auth whose key is in
-the environment; each request is also sent with something changed, and must be refused."""
+"""Sends requests that botocore signs in other ways than boto3's SQS client does: presigned
+URLs, an unsigned payload and a session token. Also sends each request with a change, which
+must be refused. Needs a cluster with auth, and its key in the environment."""
 
 import datetime
 import os
@@ -17,7 +17,7 @@ KEY, SECRET = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY
 
 
 class UnsignedPayload(SigV4Auth):
-    """Signs a request but for its body."""
+    """Signs a request without its body."""
 
     def payload(self, request):
         return "UNSIGNED-PAYLOAD"

@@ -1,5 +1,5 @@
 """A Celery application: one task for any worker, one for every worker by a fanout
-exchange, which kombu makes a topic. What was done is a line in the file NOTES."""
+exchange, for which kombu creates a topic. Each run of a task adds a line to the file NOTES."""
 
 import os
 

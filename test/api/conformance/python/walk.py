@@ -1,6 +1,6 @@
-"""A walk through the SQS and SNS APIs with boto3: every kind of call once, digests
-checked, any warning an error. Works with clients that speak JSON and with older ones
-that speak Query."""
+"""Makes every kind of call to the SQS and SNS APIs with boto3, and checks digests. Any
+warning is an error. Works with clients of the JSON protocol and with older ones of the
+Query protocol."""
 
 import hashlib
 import itertools
@@ -22,7 +22,7 @@ ACCOUNT = "000000000000"
 
 
 class Complaints(logging.Handler):
-    """Collects what the client library logs as a warning or worse."""
+    """Collects warnings and errors that the client library logs."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -33,7 +33,7 @@ class Complaints(logging.Handler):
 
 
 def attribute_digest(attributes):
-    """MD5 of message attributes, as the API documentation describes it."""
+    """Returns the MD5 of message attributes, computed as the API documentation says."""
     buffer = b""
 
     def field(data):
@@ -266,7 +266,7 @@ class Walk:
         return base64.b64encode(text.encode()).decode()
 
     def yandex(self):
-        """What Yandex Message Queue does otherwise, and its duplicates."""
+        """Checks where Yandex Message Queue differs from AWS, and its duplicates."""
         url = self.create("yandex", CompatibilityProfile="ymq")
         got = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         same((got["MaxMessagesPerGroupPerReceive"], got["ReceiveCompatibility"]), ("1", "ymq"), "presets")
@@ -283,7 +283,7 @@ class Walk:
         same([m["Body"] for m in first], ["a1", "b1"], "one message of each group")
         same(self.sqs.receive_message(**receive)["Messages"], first, "receive with the same attempt id")
         self.sqs.delete_message(QueueUrl=url, ReceiptHandle=first[0]["ReceiptHandle"])
-        # That ended the attempt: the id starts another one, where AWS refuses it.
+        # The delete ended the attempt. A receive with its id starts another one; AWS refuses it.
         again = self.sqs.receive_message(**receive)["Messages"]
         same([m["Body"] for m in again], ["a2"], "an ordinary receive")
 

@@ -24,7 +24,7 @@ const messages = new Messages(address, grpc.credentials.createInsecure());
 const sessions = new Sessions(address, grpc.credentials.createInsecure());
 const inspection = new Inspection(address, grpc.credentials.createInsecure());
 
-// unary makes a promise of a call.
+// unary returns a promise of a call.
 function unary<In, Out>(
   client: grpc.Client,
   method: (input: In, done: (err: grpc.ServiceError | null, out?: Out) => void) => unknown,
@@ -41,7 +41,7 @@ async function receive(queue: string): Promise<string[]> {
   return got.messages.map((m) => m.body);
 }
 
-// scheduled sends a message for tomorrow, looks at it and takes it back.
+// scheduled schedules a message for tomorrow, peeks at it and cancels it.
 async function scheduled(queue: string): Promise<void> {
   const { results: [result] } = await unary(messages, messages.ScheduleMessages, {
     queue,
@@ -61,7 +61,7 @@ async function scheduled(queue: string): Promise<void> {
   assert.deepEqual(again.outcomes.map((o) => o.failure?.reason), ['MessageNotFound']);
 }
 
-// inSession locks a group, keeps a state, settles what it receives, and is taken away.
+// inSession accepts a session, sets its state, settles its message, and loses the lock to a release.
 async function inSession(queue: string): Promise<void> {
   await unary(queues, queues.Send, { queue, messages: [{ body: 'visit', groupId: 'patient', deduplicationId: 'v1' }] });
   const { session } = await unary(sessions, sessions.AcceptSession, { queue, sessionId: 'patient', lockSeconds: 60 });

@@ -28,7 +28,7 @@ var ErrInjected = errors.New("failpoint")
 
 // armed has the failpoints of this process.
 var armed struct {
-	any    atomic.Bool // lets Hit return at once as long as none is armed
+	any    atomic.Bool // lets Hit return quickly if nothing is armed
 	mu     sync.Mutex
 	points map[string]*point
 }
@@ -39,16 +39,16 @@ type point struct {
 	code     int
 	delay    time.Duration
 	text     string
-	nth      int // 0: every time
+	nth      int // the hit that counts; 0: every hit
 	part     float64
-	chance   bool   // part counts
+	chance   bool   // whether part applies
 	random   uint64 // state of the generator
 	hits     int
-	released chan struct{} // closed when it is disarmed: ends a hang
+	released chan struct{} // closed when the failpoint is disarmed, which ends a hang
 }
 
-// Hit does what is armed for the place. The error is to be treated as one that
-// the operation at the place had.
+// Hit executes the action that is armed for a place. The caller must treat an error as one of its
+// operation.
 func Hit(place string) error {
 	if !armed.any.Load() {
 		return nil
@@ -75,10 +75,10 @@ func Hit(place string) error {
 	return nil
 }
 
-// After is Hit behind something that may have failed itself.
+// After is Hit after an operation that may have failed. It returns both errors.
 func After(err error, place string) error { return errors.Join(err, Hit(place)) }
 
-// Must is Hit where nothing can fail otherwise than by a panic.
+// Must is Hit at a place without errors, where a failure has to panic.
 func Must(place string) {
 	if err := Hit(place); err != nil {
 		panic(err)
@@ -91,7 +91,7 @@ func (p *point) fires() bool {
 	return (p.nth == 0 || p.hits == p.nth) && (!p.chance || p.next() < p.part)
 }
 
-// next is the next number in [0,1) of the sequence of the seed (splitmix64).
+// next returns the next number in [0,1) of the sequence of the seed (splitmix64).
 func (p *point) next() float64 {
 	p.random += 0x9e3779b97f4a7c15
 	z := p.random
@@ -160,7 +160,7 @@ func Hits(place string) int {
 
 var actionForm = regexp.MustCompile(`^(panic|exit|sleep|error|hang|off)(?:\(([^)]*)\))?((?:\.(?:nth|prob)\([^)]*\))*)$`)
 
-// parse reads an action; off is nil.
+// parse reads an action, which is nil for off.
 func parse(text string) (*point, error) {
 	parts := actionForm.FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil {

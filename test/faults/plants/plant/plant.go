@@ -10,10 +10,10 @@ var (
 	now     atomic.Pointer[func() int64]
 )
 
-// Is says whether bug number n was planted.
+// Is reports whether bug number n was planted.
 func Is(n int) bool { return planted.Load() == int32(n) }
 
-// Follower says whether bug number n was planted and this process does not lead.
+// Follower reports whether bug number n was planted and this process does not lead.
 func Follower(n int) bool { return Is(n) && !leading.Load() }
 
 // Set plants bug number n, 0 none. clock is the time of this machine in milliseconds
@@ -26,5 +26,5 @@ func Set(n int, clock func() int64) {
 // Lead notes whether this process leads.
 func Lead(leads bool) { leading.Store(leads) }
 
-// Now is the time of this machine, which no rule may ask for.
+// Now returns the time of this machine, which rules normally must not read.
 func Now() int64 { return (*now.Load())() }

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// The canary is a file beside the node's own that is written all the time and
-// never synced. A power cut must lose its end; if it does not, the cut was none.
+// The canary is a file beside the node's own that is written all the time and never synced. A power
+// cut must discard its end, otherwise it was no power cut.
 const (
 	canaryName   = ".canary"
 	canaryBlock  = 4 << 10
-	canaryBlocks = 256 // then it begins again at its start
+	canaryBlocks = 256 // then it starts again at the beginning
 	canaryEvery  = 5 * time.Millisecond
 )
 
@@ -50,8 +50,7 @@ func (c *canary) run() {
 	block := make([]byte, canaryBlock)
 	for {
 		binary.LittleEndian.PutUint64(block, c.written+1)
-		// Any error ends it: the disk is full or gone, and what was written is
-		// counted already.
+		// Any error ends it: the disk is full or gone, and the blocks written so far are counted.
 		if _, err := c.file.WriteAt(block, int64(c.written%canaryBlocks)*canaryBlock); err != nil {
 			return
 		}
@@ -71,8 +70,7 @@ func (c *canary) stop() uint64 {
 	return c.written
 }
 
-// canaryFound is the number of the newest block that is on the disk. A file that
-// is not there, or cut, has none beyond what is.
+// canaryFound returns the number of the newest block on the disk.
 func canaryFound(dir string) (uint64, error) {
 	file, err := os.Open(filepath.Join(dir, canaryName))
 	if errors.Is(err, os.ErrNotExist) {

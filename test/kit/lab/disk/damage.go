@@ -21,7 +21,7 @@ const (
 	ClassBodies   Class = "bodies"   // segments with bodies of messages
 )
 
-// holds says whether the file with this path inside the data directory is of
+// holds reports whether the file with this path inside the data directory is of
 // the class.
 func (c Class) holds(path string) bool {
 	name := filepath.Base(path)
@@ -38,7 +38,7 @@ func (c Class) holds(path string) bool {
 	return false
 }
 
-// Files are the files of a class below a data directory that are not empty.
+// Files returns the files of a class below a data directory that are not empty.
 func Files(dir string, class Class) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -64,9 +64,9 @@ func Files(dir string, class Class) ([]string, error) {
 	return found, nil
 }
 
-// FlipBit flips one bit of a file of the class, of a byte that is not zero: the
-// files are made longer than their content, and their rest is read by nobody. It
-// returns the file and the place. The node must be stopped, but for ClassBodies.
+// FlipBit flips one bit in a nonzero byte of a file of the class, because files are longer than
+// their content and the rest is never read. It returns the file and the offset. The node must be
+// stopped, except for ClassBodies.
 func FlipBit(dir string, class Class, random *rand.Rand) (file string, offset int64, err error) {
 	files, err := Files(dir, class)
 	if err != nil {
@@ -108,7 +108,7 @@ func FlipBitAt(file string, offset int64, bit uint) error {
 	return nil
 }
 
-// Truncate cuts a file of the class somewhere. The node must be stopped.
+// Truncate truncates a file of the class at a random place. The node must be stopped.
 func Truncate(dir string, class Class, random *rand.Rand) (file string, size int64, err error) {
 	files, err := Files(dir, class)
 	if err != nil {
@@ -126,21 +126,21 @@ func Truncate(dir string, class Class, random *rand.Rand) (file string, size int
 	return file, size, nil
 }
 
-// Copy keeps a data directory as it is now, for a later Rollback. The node must
-// be stopped. to must not exist.
+// Copy copies a data directory for a later Rollback. The node must be stopped, and to must not
+// exist.
 func Copy(dir, to string) error {
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
 		return fmt.Errorf("copy %s: %w", dir, err)
 	}
-	// The canary is not the node's, and the disk still has it at a Rollback.
+	// The canary does not belong to the node, and Rollback leaves it on the disk.
 	if err := os.Remove(filepath.Join(to, canaryName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("copy %s: %w", dir, err)
 	}
 	return nil
 }
 
-// Rollback makes a data directory what a copy of it holds: a volume restored
-// from an old backup. The node must be stopped. It stays so after a power cut.
+// Rollback replaces a data directory by a copy, as if a volume was restored from an old backup. The
+// node must be stopped. The result survives a power cut.
 func Rollback(dir, from string) error {
 	if err := Clear(dir); err != nil {
 		return err
@@ -151,8 +151,8 @@ func Rollback(dir, from string) error {
 	return SyncFS(dir)
 }
 
-// Clear empties a data directory: a lost volume. The node must be stopped. It
-// stays so after a power cut.
+// Clear empties a data directory, as if a volume was lost. The node must be stopped. The result
+// survives a power cut.
 func Clear(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// DefaultBytes is the size of a disk unless another is asked for.
+// DefaultBytes is the default size of a disk.
 const DefaultBytes = 512 << 20
 
 // mountOptions reduce the guarantees of the file system to the minimum: no implicit write of
 // renamed files, and a write of the journal at syncs only, not every five seconds.
 const mountOptions = "noatime,noauto_da_alloc,commit=600"
 
-// Lab is a set of disks that lives as long as a test. Safe for concurrent use as
-// far as different disks are concerned.
+// Lab is a set of disks for a test. Different disks may be used concurrently.
 type Lab struct {
 	Disks []*Disk
 }
@@ -36,7 +35,7 @@ type Disk struct {
 	filler  []string
 }
 
-// Available says why this machine cannot have such disks, nil if it can.
+// Available returns why this machine cannot have such disks, or nil.
 var Available = sync.OnceValue(func() error {
 	for _, tool := range []string{"mkfs.ext4", "mount"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -55,8 +54,8 @@ var Available = sync.OnceValue(func() error {
 	return lab.Close()
 })
 
-// New makes a disk for each name, mounted at dir/name. What an earlier process
-// left mounted below dir is taken down first.
+// New creates a disk for each name, mounted at dir/name. It first unmounts what an earlier process
+// left below dir.
 func New(dir string, size int64, names ...string) (*Lab, error) {
 	if err := Sweep(dir); err != nil {
 		return nil, err
@@ -83,9 +82,9 @@ func newDisk(dir, name string, size int64) (*Disk, error) {
 	return d, d.mount()
 }
 
-// format makes an empty file system. No blocks are reserved for root: the nodes
-// run as root, and a full disk must be full for them. All of it is made at once,
-// so that no kernel thread writes tables later.
+// format creates an empty file system. It reserves no blocks for root, as which the nodes run, so
+// that a full disk is full for them. It initializes all tables at once, so that no kernel thread
+// writes later.
 func (d *Disk) format(size int64) error {
 	if err := os.Remove(d.image); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -107,8 +106,8 @@ func (d *Disk) mount() error {
 	return d.wake()
 }
 
-// attach mounts the disk, which replays the journal if there is something in it,
-// as after a power cut. The loop device goes away with the mount, whoever ends it.
+// attach mounts the disk. The kernel replays the journal, as after a power cut. The loop device
+// disappears when the disk is unmounted.
 func (d *Disk) attach() error {
 	if err := run("mount", "-t", "ext4", "-o", "loop,"+mountOptions, d.image, d.Path); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (d *Disk) attach() error {
 	return nil
 }
 
-// wake makes a mounted disk an empty directory with a canary.
+// wake removes lost+found, so that a mounted disk is empty, and starts the canary.
 func (d *Disk) wake() error {
 	if err := os.Remove(filepath.Join(d.Path, "lost+found")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -130,8 +129,8 @@ func (d *Disk) wake() error {
 // unmountWithin bounds the time in which a killed process closes its files.
 const unmountWithin = 30 * time.Second
 
-// unmount never detaches a busy file system: mounted a second time beside
-// itself it would destroy itself.
+// unmount never detaches a busy file system, which would be destroyed if it was mounted a second
+// time.
 func (d *Disk) unmount() error {
 	d.stopCanary()
 	if !d.mounted {
@@ -164,8 +163,7 @@ func (d *Disk) stopCanary() {
 	}
 }
 
-// Remount unmounts a disk and mounts it again, like a reboot. No process may have open files on
-// it.
+// Remount unmounts and mounts a disk, like a reboot. No process may have files open on it.
 func (d *Disk) Remount() error {
 	if err := d.Thaw(); err != nil {
 		return err
@@ -176,7 +174,7 @@ func (d *Disk) Remount() error {
 	return d.mount()
 }
 
-// Close thaws and unmounts everything. The processes on the disks must be gone.
+// Close thaws and unmounts all disks. Their processes must have ended.
 func (l *Lab) Close() error {
 	var problems []error
 	for _, d := range l.Disks {
@@ -185,7 +183,7 @@ func (l *Lab) Close() error {
 	return errors.Join(problems...)
 }
 
-// Of is the disk on which a path is, nil if it is on none.
+// Of returns the disk that contains a path, or nil.
 func (l *Lab) Of(path string) *Disk {
 	for _, d := range l.Disks {
 		if path == d.Path || strings.HasPrefix(path, d.Path+string(filepath.Separator)) {
@@ -195,8 +193,8 @@ func (l *Lab) Of(path string) *Disk {
 	return nil
 }
 
-// Sweep thaws and unmounts what is mounted below dir, as a process that was
-// killed leaves it. The processes on it must be gone.
+// Sweep thaws and unmounts the disks that a killed process left below dir. The processes on them
+// must have ended.
 func Sweep(dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -207,7 +205,7 @@ func Sweep(dir string) error {
 		return fmt.Errorf("sweep %s: %w", dir, err)
 	}
 	for _, path := range mounts {
-		// Thawing what is not frozen fails and does no harm.
+		// Thawing a disk that is not frozen fails without effect.
 		_ = control(path, thaw)
 		if err := unmountPath(path, unmountWithin); err != nil {
 			return fmt.Errorf("sweep %s: unmount %s: %w", dir, path, err)

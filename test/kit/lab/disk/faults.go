@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Gone makes the disk fail every operation with an error, for ever, while the
-// processes on it go on. PowerCut or Remount, with the processes gone, brings
-// back what was synced.
+// Gone makes the disk fail every operation, while its processes continue. PowerCut or Remount,
+// after the processes have ended, brings back the synced data.
 func (d *Disk) Gone() error {
 	d.stopCanary()
 	if err := control(d.Path, shutdown); err != nil {
@@ -18,9 +17,9 @@ func (d *Disk) Gone() error {
 	return nil
 }
 
-// Hang makes every write to the disk wait until Thaw. A process that waits so
-// cannot even be killed: its sockets stay open, and it ends when the disk is back.
-// Freezing writes out what was not synced.
+// Hang makes every write to the disk wait until Thaw. A waiting process cannot even be killed: its
+// sockets stay open, and it ends only when the disk is back. Before the hang, unsynced data is
+// written.
 func (d *Disk) Hang() error {
 	d.stopCanary()
 	if err := control(d.Path, freeze); err != nil {
@@ -30,7 +29,7 @@ func (d *Disk) Hang() error {
 	return nil
 }
 
-// Thaw ends Hang. It does nothing to a disk that does not hang.
+// Thaw ends Hang, and otherwise has no effect.
 func (d *Disk) Thaw() error {
 	if !d.frozen {
 		return nil
@@ -44,12 +43,12 @@ func (d *Disk) Thaw() error {
 	return err
 }
 
-// fillerBytes are the sizes of the pieces that fill a disk: what the larger ones
-// leave, the smaller ones take, or a node could still make its small writes.
+// fillerBytes are the sizes of the pieces that fill a disk. The smaller pieces fill what the larger
+// ones leave, so that a node cannot even make small writes.
 var fillerBytes = [...]int64{64 << 20, 1 << 20, 64 << 10, 4 << 10, 1 << 10}
 
-// Full fills the disk to the last KiB. The space is taken without writing, so
-// that the disk is full and not busy.
+// Full fills the disk to the last KiB. It allocates the space without writing, so that the disk is
+// not busy.
 func (d *Disk) Full() error {
 	path := filepath.Join(d.Path, fmt.Sprintf(".filler-%d", len(d.filler)))
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -83,8 +82,8 @@ func (d *Disk) Free() error {
 	return nil
 }
 
-// Empty is a lost volume: a new file system under the old name. The process
-// must be gone.
+// Empty replaces the file system by a new one, as if a volume was lost. The process must have
+// ended.
 func (d *Disk) Empty() error {
 	info, err := os.Stat(d.image)
 	if err != nil {

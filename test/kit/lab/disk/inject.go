@@ -19,11 +19,11 @@ const (
 	Writes = "write,pwrite64,fsync,fdatasync"
 )
 
-// Injection is trouble with system calls of a running process. It needs strace.
+// Injection disturbs system calls of a running process. It needs strace.
 type Injection struct {
 	Calls string        // Syncs or Writes
-	Error string        // EIO or ENOSPC; none: the call is made all the same
-	Lie   bool          // the call is not made and is said to have succeeded
+	Error string        // EIO or ENOSPC; empty: the call is made
+	Lie   bool          // the call is not made but reports success
 	Delay time.Duration // before the call
 	From  int           // the first affected call of each thread; default 1
 	Once  bool          // only that call, not the ones after it
@@ -31,20 +31,20 @@ type Injection struct {
 	Signal string
 }
 
-// CanInject says why this machine cannot inject, nil if it can.
+// CanInject returns why this machine cannot inject, or nil.
 var CanInject = sync.OnceValue(func() error {
 	path, err := exec.LookPath("strace")
 	if err != nil {
 		return fmt.Errorf("trouble with single calls needs strace: %w", err)
 	}
-	// Being allowed to trace at all is another matter: try it.
+	// Tracing may be forbidden, so try it.
 	if out, err := exec.Command(path, "-f", "-o", "/dev/null", "true").CombinedOutput(); err != nil {
 		return fmt.Errorf("trouble with single calls needs the right to trace: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 })
 
-// argument is the injection in the words of strace.
+// argument returns the injection as an argument of strace.
 func (i Injection) argument() string {
 	var b strings.Builder
 	b.WriteString("inject=" + i.Calls)
@@ -67,16 +67,16 @@ func (i Injection) argument() string {
 	return b.String()
 }
 
-// Trouble is an injection that is going on.
+// Trouble is a running injection.
 type Trouble struct {
 	tracer *exec.Cmd
-	done   chan error // capacity 1, so that the tracer can end without a reader
+	done   chan error // capacity 1, so that the tracer can end if nobody waits
 }
 
-// attachWithin bounds the time in which the tracer stops every thread once.
+// attachWithin bounds the time for strace to attach to every thread.
 const attachWithin = 30 * time.Second
 
-// Inject begins trouble for a process and returns when it is in force.
+// Inject starts an injection for a process and returns when it is in effect.
 func Inject(pid int, i Injection) (*Trouble, error) {
 	if err := CanInject(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func Inject(pid int, i Injection) (*Trouble, error) {
 		return nil, fmt.Errorf("trace %d: %w", pid, err)
 	}
 	t := &Trouble{tracer: tracer, done: make(chan error, 1)}
-	attached := make(chan string, 1) // the first line, taken or not
+	attached := make(chan string, 1) // the first line, capacity 1 for the same reason
 	go func() {
 		lines := bufio.NewReader(said)
 		line, _ := lines.ReadString('\n') // an end without a line is an empty line
@@ -112,7 +112,7 @@ func Inject(pid int, i Injection) (*Trouble, error) {
 	return nil, errors.Join(err, t.Stop())
 }
 
-// Stop ends the trouble; the process goes on untouched.
+// Stop ends the injection, and the process continues.
 func (t *Trouble) Stop() error {
 	signalled := t.tracer.Process.Signal(syscall.SIGINT)
 	err := <-t.done
@@ -120,7 +120,7 @@ func (t *Trouble) Stop() error {
 		return nil // it had ended already, as it does when the traced process ends
 	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		return nil // a tracer ends by the signal it was sent, or like the traced process
+		return nil // it was ended by the signal, or like the traced process
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Powered is a process and the disk it writes to: what loses power together.
+// Powered is a process and its disk, which lose power together.
 type Powered struct {
 	Disk *Disk
 	Kill func() error // ends the process and returns when it is gone
@@ -19,25 +19,24 @@ type Powered struct {
 
 // Loss is the data that a power cut discarded.
 type Loss struct {
-	// Dirty are bytes of the node's files that it had written and not synced:
-	// pages of the page cache that were dirty right after the cut. It is a lower
-	// bound: files made while it was counted are missing in it.
+	// Dirty is the number of bytes of the node's files that were written but not synced, which are
+	// the dirty pages right after the cut. It is a lower bound, since files that were created
+	// during the count are missing.
 	Dirty int64
-	// Canary are bytes written beside the node's files and never synced that
-	// were gone after the cut.
+	// Canary is the number of lost bytes of the canary, which is never synced.
 	Canary int64
-	// Files are those that had a name before the cut and had none after it.
+	// Files is the number of files that had a name before the cut and none afterwards.
 	Files int
 	// Spread is the time between the first and the last of several cuts.
 	Spread time.Duration
 }
 
-// Bytes are all un-synced bytes that were dropped.
+// Bytes returns the number of all unsynced bytes that were lost.
 func (l Loss) Bytes() int64 { return l.Dirty + l.Canary }
 
-// PowerCut takes the power from all of them at one moment: first every disk
-// stops taking writes and forgets what was not synced, then the processes are
-// killed, then the disks are mounted again. The processes are left dead.
+// PowerCut cuts the power of all of them at once: first every disk stops accepting writes and
+// discards what was not synced, then the processes are killed, and then the disks are mounted
+// again. The processes are not restarted.
 func PowerCut(victims ...Powered) (Loss, error) {
 	cuts := make([]cut, len(victims))
 	for i, v := range victims {
@@ -48,7 +47,7 @@ func PowerCut(victims ...Powered) (Loss, error) {
 			return Loss{}, fmt.Errorf("power cut of %s: %w", v.Disk.Name, err)
 		}
 	}
-	// All at one moment: each waits for the start, none for another.
+	// All at once: each waits for the start, and none for another.
 	start := make(chan struct{})
 	var cutting sync.WaitGroup
 	for i := range cuts {
@@ -80,12 +79,12 @@ func PowerCut(victims ...Powered) (Loss, error) {
 	return loss, nil
 }
 
-// cut is one disk's part in a power cut.
+// cut is the state of one disk during a power cut.
 type cut struct {
 	root  *os.File
-	files []*os.File // of the node, opened before the cut: after it nothing can be
+	files []*os.File // of the node, opened before the cut because they cannot be opened after it
 	names []string
-	sings bool // the canary was there; a test may have emptied the directory
+	sings bool // whether there is a canary; a test may have emptied the directory
 	at    time.Time
 	dirty int64
 	err   error
@@ -97,7 +96,7 @@ func (c *cut) prepare(d *Disk) error {
 		return err
 	}
 	return filepath.WalkDir(d.Path, func(path string, entry fs.DirEntry, err error) error {
-		// Files come and go under a running node; what is gone loses nothing.
+		// A running node creates and removes files. A removed file loses nothing.
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !entry.Type().IsRegular() {
 			return nil
 		}
@@ -140,7 +139,7 @@ func (c *cut) release() {
 	}
 }
 
-// restore mounts the disk again and looks what is left.
+// restore mounts the disk again and determines the loss.
 func (c *cut) restore(d *Disk, loss *Loss) error {
 	written := uint64(0)
 	if d.canary != nil {

@@ -21,13 +21,13 @@ const (
 	requestFreeze   = 0xC0045877 // FIFREEZE
 	requestThaw     = 0xC0045878 // FITHAW
 	requestShutdown = 0x8004587D // FS_IOC_SHUTDOWN
-	noLogFlush      = 2          // what is in the journal's memory is lost, too
+	noLogFlush      = 2          // also discards the journal's buffer in memory
 )
 
 func unmount(path string) error { return unix.Unmount(path, 0) }
 
-// shutdown stops the file system as a power cut does: nothing more reaches the
-// disk, and what was not synced is forgotten. Every later operation fails.
+// shutdown stops the file system like a power cut: nothing more is written to the disk, and
+// unsynced data is discarded. Every later operation fails.
 func shutdown(root *os.File) error {
 	return unix.IoctlSetPointerInt(int(root.Fd()), requestShutdown, noLogFlush)
 }
@@ -59,8 +59,8 @@ type cacheRange struct{ offset, length uint64 }
 
 type cacheState struct{ cached, dirty, writeback, evicted, recentlyEvicted uint64 }
 
-// dirtyBytes returns the bytes of a file that are in memory only, or 0 if the kernel cannot
-// report them.
+// dirtyBytes returns how many bytes of a file are not yet on disk, or 0 if the kernel cannot report
+// this.
 func dirtyBytes(file *os.File) int64 {
 	var whole cacheRange // length 0: to the end
 	var state cacheState

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// errOnlyLinux: the requests that break a file system are those of Linux.
+// errOnlyLinux is returned because only Linux has the requests that break a file system.
 var errOnlyLinux = errors.New("disks of their own need Linux")
 
 var (

@@ -8,25 +8,24 @@ import (
 // Ports are those of the nodes, by which traffic is classified.
 type Ports struct{ API, Admin, Peer, Gossip uint16 }
 
-// The first bytes that a node sends to another one say what a connection is for:
-// these four, a version, and the kind. See the handshake of package cluster.
+// The first bytes of a connection between nodes tell its purpose: these four bytes, a version, and
+// the kind. See the handshake of package cluster.
 const (
 	handshake     = "SRTM"
 	handshakeKind = 5
 )
 
-// kinds are the kinds of connections that are more than Peer: the consensus with what is
-// asked about terms and leaders and snapshots, and forwarded requests
-// (docs/internals/peer-protocol.md).
+// kinds maps the connections that do not belong to the class Peer: those of the consensus, with its
+// questions and snapshots, and forwarded requests (docs/internals/peer-protocol.md).
 var kinds = map[byte]Class{3: Raft, 4: Raft, 5: Raft, 6: Raft, 7: Forward}
 
 // flow is a TCP connection from the end that dialed.
 type flow struct{ from, to netip.AddrPort }
 
-// flowsMax bounds what is remembered; far more than a run ever opens.
+// flowsMax bounds the known flows. It is far more than a run opens.
 const flowsMax = 1 << 16
 
-// classifier tells traffic apart. Safe for concurrent use.
+// classifier determines the class of a packet. Safe for concurrent use.
 type classifier struct {
 	ports Ports
 	mu    sync.RWMutex
@@ -49,7 +48,8 @@ func (c *classifier) class(p packet) Class {
 	return max(c.ports.class(p.to.Port()), c.ports.class(p.from.Port()))
 }
 
-// class is that of a service port; Peer stands for all that comes over its port.
+// class returns the class of a port. Peer is the class of a connection whose handshake was not
+// seen.
 func (p Ports) class(port uint16) Class {
 	switch port {
 	case p.API:
@@ -65,7 +65,7 @@ func (p Ports) class(port uint16) Class {
 	}
 }
 
-// handshakeClass is that of a connection between nodes which begins so.
+// handshakeClass returns the class of a connection between nodes that begins with this text.
 func handshakeClass(text []byte) (class Class, shaken bool) {
 	if len(text) <= handshakeKind || string(text[:len(handshake)]) != handshake {
 		return Peer, false
@@ -89,7 +89,7 @@ func (c *classifier) peer(p packet, f flow, dialed bool) Class {
 	if dialed && p.flags()&tcpSYN != 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.known, f) // the same ports once more
+		delete(c.known, f) // a new connection with the same ports
 		return Peer
 	}
 	c.mu.RLock()

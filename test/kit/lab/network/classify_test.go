@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A kind of connection that this package does not know is cut with all others only: faults
-// of the consensus or of forwarding would be drawn, and do nothing.
+// Every kind of connection between nodes must have a class. Otherwise faults of the consensus or of
+// forwarding would have no effect on it.
 func TestEveryKindHasAClass(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../cluster/peernet/handshake.go")

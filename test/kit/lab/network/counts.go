@@ -7,13 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// Counts are the frames of some traffic by what became of them. Passed are those
-// that went on, also late, twice or spoiled; of these Delayed, Duplicated,
-// Corrupted and Garbled count what was done.
+// Counts contains numbers of frames. Passed frames were delivered, perhaps late, twice, or altered;
+// Delayed, Duplicated, Corrupted and Garbled count these.
 type Counts struct {
 	Passed, Delayed, Duplicated, Corrupted, Garbled uint64
 
-	Cut, Lost, Overflowed, Hidden, Reset uint64 // Hidden: the end of a connection
+	Cut, Lost, Overflowed, Hidden, Reset uint64 // Hidden: FIN and RST that were dropped
 }
 
 func (c Counts) plus(o Counts) Counts {
@@ -40,10 +39,10 @@ func (c Counts) Since(before Counts) Counts {
 	}
 }
 
-// Dropped are the frames that did not arrive.
+// Dropped returns the number of frames that were not delivered.
 func (c Counts) Dropped() uint64 { return c.Cut + c.Lost + c.Overflowed + c.Hidden + c.Reset }
 
-// String names what is not zero.
+// String names the numbers that are not zero.
 func (c Counts) String() string {
 	parts := []string{fmt.Sprintf("%d passed", c.Passed)}
 	for _, p := range []struct {
@@ -67,7 +66,7 @@ func (c Counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// decision is one thing that is counted, in the order of the fields of Counts.
+// decision is an index of a number in Counts.
 type decision int
 
 const (
@@ -84,7 +83,7 @@ const (
 	decisions
 )
 
-// tally counts one class of one direction while it is read.
+// tally is the counts of one class in one direction.
 type tally [decisions]atomic.Uint64
 
 func (t *tally) counts() Counts {
@@ -98,11 +97,11 @@ func (t *tally) counts() Counts {
 // Direction is traffic from one host to another.
 type Direction struct{ From, To string }
 
-// Traffic is all that a switch counted.
+// Traffic contains all counts of a switch.
 type Traffic map[Direction][classes]Counts
 
-// Of sums up classes of one direction; none: all of them. An empty name stands for
-// every host.
+// Of returns the sum for the given classes in one direction, or for all classes if none is given.
+// An empty name stands for every host.
 func (t Traffic) Of(from, to string, only ...Class) Counts {
 	var total Counts
 	for d, counts := range t {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// line is one direction between two hosts as one goroutine sees it: what was
-// drawn and how far the line is taken. Only the counts are shared.
+// line is the state of one direction between two hosts: its random source, and how long it is busy.
+// One goroutine uses it; others only read the counts.
 type line struct {
 	random *rand.Rand
-	free   time.Duration // when a slow line has sent all that it was given
+	free   time.Duration // when a slow line has sent all its frames
 	counts [classes]tally
 }
 
-// newLine draws from a source of its own, so that what happens to one direction
-// does not depend on how much traffic another one had.
+// newLine returns a line with its own random source, so that its faults do not depend on the
+// traffic of other lines.
 func newLine(seed uint64, from, to int) *line {
 	return &line{random: rand.New(rand.NewPCG(seed, uint64(from)<<32|uint64(to)))}
 }
@@ -31,11 +31,11 @@ type verdict struct {
 	garble    bool
 	duplicate bool
 	wait      time.Duration
-	place     uint64 // which byte a spoiled frame loses
+	place     uint64 // which byte is altered
 }
 
-// decide says what becomes of a frame, and counts it. now is the time since the
-// switch began; Flap counts from there, too.
+// decide returns what to do with a frame, and counts it. now is the time since the start of the
+// switch, by which flapping lines are cut.
 func (l *line) decide(link Link, class Class, p packet, size int, now time.Duration) verdict {
 	tally := &l.counts[class]
 	dropped := func(why decision) verdict {
@@ -79,5 +79,5 @@ func (l *line) decide(link Link, class Class, p packet, size int, now time.Durat
 	return v
 }
 
-// draw is true with the given probability.
+// draw returns true with the given probability.
 func (l *line) draw(part float64) bool { return part > 0 && l.random.Float64() < part }

@@ -5,9 +5,8 @@ import (
 	"net/netip"
 )
 
-// What the kernel hands over is a struct virtio_net_hdr, in the order of bytes of
-// the machine, and the frame behind it. The header says what the sender's kernel
-// left to a network card that is none: usually the checksum.
+// A frame from the kernel begins with a struct virtio_net_hdr in the machine's byte order. It tells
+// what the sender's kernel left to the network card, usually the checksum.
 const (
 	offloadHead     = 10
 	offloadChecksum = 1 // flag: the checksum is still to be completed
@@ -28,10 +27,10 @@ const (
 	tcpACK = 16
 )
 
-// packet is an IPv4 packet inside a frame: where its parts begin, counted from the
-// beginning of the frame. Without ports it is a fragment or another protocol.
+// packet is an IPv4 packet in a frame, with the offsets of its parts in the frame. Ports are 0 in a
+// fragment or another protocol.
 type packet struct {
-	frame    []byte // without the offload head
+	frame    []byte // without the virtio header
 	segment  int    // where TCP or UDP begins, 0 if neither
 	content  int    // where the content of TCP or UDP begins
 	protocol byte
@@ -53,7 +52,7 @@ func parse(frame []byte) (packet, bool) {
 	target, _ := netip.AddrFromSlice(ip[16:20])
 	p.from, p.to = netip.AddrPortFrom(source, 0), netip.AddrPortFrom(target, 0)
 	segment := ethernetHead + head
-	later := binary.BigEndian.Uint16(ip[6:])&0x1fff != 0 // a fragment that is not the first
+	later := binary.BigEndian.Uint16(ip[6:])&0x1fff != 0 // a fragment other than the first
 	body := p.frame[segment:]
 	switch {
 	case later:
@@ -80,7 +79,7 @@ func (p packet) flags() byte {
 	return p.frame[p.segment+13]
 }
 
-// text is the content of a segment or datagram.
+// text returns the content of a segment or datagram.
 func (p packet) text() []byte {
 	if p.segment == 0 {
 		return nil
@@ -88,7 +87,7 @@ func (p packet) text() []byte {
 	return p.frame[p.content:]
 }
 
-// sum is the sum of the Internet checksum (RFC 1071), not yet inverted.
+// sum returns the sum of the Internet checksum (RFC 1071) before its inversion.
 func sum(start uint32, bytes []byte) uint16 {
 	for ; len(bytes) >= 2; bytes = bytes[2:] {
 		start += uint32(binary.BigEndian.Uint16(bytes))
@@ -102,8 +101,7 @@ func sum(start uint32, bytes []byte) uint16 {
 	return uint16(start)
 }
 
-// complete does what the sender's kernel left to do, so that the checksum in the
-// frame holds for its content.
+// complete computes the checksum that the sender's kernel left to the card.
 func complete(offload, frame []byte) {
 	if offload[0]&offloadChecksum == 0 {
 		return
@@ -117,7 +115,7 @@ func complete(offload, frame []byte) {
 	clear(offload)
 }
 
-// check computes the checksum of a TCP segment or UDP datagram anew.
+// check computes the checksum of a TCP segment or UDP datagram.
 func (p packet) check() {
 	field := p.segment + 16
 	if p.protocol == protoUDP {
@@ -129,8 +127,7 @@ func (p packet) check() {
 	binary.BigEndian.PutUint16(p.frame[field:], ^sum(pseudo, body))
 }
 
-// spoil changes one byte behind the head of the network layer and leaves the
-// checksum as it was.
+// spoil changes one byte after the IP header and leaves the checksum as it was.
 func (p packet) spoil(offload []byte, place uint64) {
 	complete(offload, p.frame)
 	from := ethernetHead + ipHead
@@ -142,8 +139,8 @@ func (p packet) spoil(offload []byte, place uint64) {
 	}
 }
 
-// garble changes one byte of the content, and the checksum with it. It does
-// nothing to what has no content.
+// garble changes one byte of the content and corrects the checksum. Without content it does
+// nothing.
 func (p packet) garble(offload []byte, place uint64) bool {
 	text := p.text()
 	if len(text) == 0 {
@@ -155,8 +152,8 @@ func (p packet) garble(offload []byte, place uint64) bool {
 	return true
 }
 
-// reset makes the frame that breaks the connection of a segment: for its receiver,
-// or, turned round, for its sender. It is preceded by its offload head.
+// reset returns a frame that resets the connection of a segment: for the segment's receiver, or for
+// its sender if the segment is reversed. A virtio header precedes it.
 func (p packet) reset(back bool) []byte {
 	out := make([]byte, offloadHead+ethernetHead+ipHead+tcpHead)
 	frame := out[offloadHead:]
@@ -165,7 +162,7 @@ func (p packet) reset(back bool) []byte {
 	copy(frame, p.frame[:ethernetHead])
 	copy(ip, p.frame[ethernetHead:ethernetHead+ipHead])
 	copy(tcp, old[:4])
-	copy(tcp[4:8], old[4:8]) // the number that the receiver waits for
+	copy(tcp[4:8], old[4:8]) // the sequence number that the receiver expects
 	if back {
 		copy(frame, p.frame[6:12])
 		copy(frame[6:], p.frame[:6])
@@ -186,8 +183,7 @@ func (p packet) reset(back bool) []byte {
 	return out
 }
 
-// isARP says whether a frame asks for the hardware address of an IPv4 address,
-// and of which.
+// asks reports whether a frame is an ARP request, and for which IPv4 address.
 func asks(frame []byte) (netip.Addr, bool) {
 	if len(frame) < ethernetHead+arpSize || binary.BigEndian.Uint16(frame[12:]) != etherARP {
 		return netip.Addr{}, false
@@ -197,7 +193,7 @@ func asks(frame []byte) (netip.Addr, bool) {
 	return target, binary.BigEndian.Uint16(arp[6:]) == 1
 }
 
-// answer returns the ARP reply of the host with a hardware address, after its offload head.
+// answer returns the ARP reply of a host, after a virtio header.
 func answer(question []byte, mac []byte) []byte {
 	out := make([]byte, offloadHead+ethernetHead+arpSize)
 	frame := out[offloadHead:]

@@ -17,18 +17,17 @@ import (
 // insideVariable marks the process that Inside started.
 const insideVariable = "SERIATIM_TEST_INSIDE"
 
-// Inside runs a test binary's work in a network with nothing but a loopback
-// interface, so that no firewall of the machine meddles with a lab and nothing
-// leaves the machine, and with mounts of its own: it starts this program once more with the same arguments, as
-// root in a new network namespace, otherwise in a user namespace as well, waits
-// for it, and returns its exit code. If the kernel refuses, work is done right
-// here. Call it first in TestMain:
+// Inside runs the tests of a binary in a new network namespace that has only a loopback interface,
+// and in a new mount namespace. So no firewall of the machine affects a lab, and no packet leaves
+// the machine. It starts this program again with the same arguments, in a user namespace too unless
+// it is root, waits for it, and returns its exit code. If the kernel refuses, it calls work
+// directly. Call it first in TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(network.Inside(m.Run)) }
 func Inside(work func() int) int {
 	if os.Getenv(insideVariable) != "" {
-		// What is mounted here stays here: namespaces that others make would
-		// else keep a disk in use after it was unmounted.
+		// Mounts must not spread to other mount namespaces, which would keep a disk in use after it
+		// was unmounted.
 		if err := errors.Join(setUp("lo"), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -43,8 +42,8 @@ func Inside(work func() int) int {
 	return code
 }
 
-// again starts this program in new namespaces and waits for its end. An error
-// says that it did not start.
+// again starts this program in new namespaces and waits for its end. An error means that it did not
+// start.
 func again() (int, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -52,7 +51,7 @@ func again() (int, error) {
 	}
 	cmd := exec.Command(program, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// No proxy of the machine can be reached from inside.
+	// A proxy of the machine cannot be reached in the namespace.
 	cmd.Env = slices.DeleteFunc(append(os.Environ(), insideVariable+"=1"), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return strings.HasSuffix(strings.ToLower(name), "_proxy")
@@ -69,8 +68,8 @@ func again() (int, error) {
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	// What go test sends at a timeout is for the child.
-	signals := make(chan os.Signal, 4) // more at once are the same wish
+	// Pass on the signals that go test sends at a timeout.
+	signals := make(chan os.Signal, 4) // more than one has the same meaning
 	signal.Notify(signals, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGINT)
 	ended := make(chan struct{})
 	passed := make(chan struct{})
@@ -79,7 +78,7 @@ func again() (int, error) {
 		for {
 			select {
 			case s := <-signals:
-				// Its end makes the error.
+				// If it has ended, Wait returns its error.
 				_ = cmd.Process.Signal(s)
 			case <-ended:
 				return
@@ -92,7 +91,7 @@ func again() (int, error) {
 	<-passed
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		if exit.ExitCode() < 0 {
-			return 2, nil // by a signal; go test itself says 2 at a timeout
+			return 2, nil // ended by a signal; go test also exits with 2 at a timeout
 		}
 		return exit.ExitCode(), nil
 	}

@@ -8,14 +8,14 @@ import (
 
 // Options describe a lab.
 type Options struct {
-	Seed  uint64 // of all that a policy leaves to chance
+	Seed  uint64 // of all random decisions
 	Ports Ports  // by which the classes of traffic are recognized
-	// Names gives the hosts an /etc/hosts of their own, see Lab.Resolve. They then
-	// see no file system that is mounted later.
+	// Names gives the hosts an /etc/hosts of their own (see Lab.Resolve). They then do not see file
+	// systems that are mounted later.
 	Names bool
 }
 
-// NodePorts are those that a server takes if nothing else is said.
+// NodePorts are the default ports of a server.
 func NodePorts() Ports { return Ports{API: 9324, Admin: 9325, Peer: 9326, Gossip: 9327} }
 
 // Available returns the reason why this machine supports no lab, or nil.
@@ -39,8 +39,8 @@ func checkNames(p Policy, hosts []string) error {
 	return nil
 }
 
-// subnet is the network of the n-th lab on this machine, and its first addresses:
-// that of the test process and that of the first host.
+// subnet returns the addresses of the n-th lab on this machine: that of the test process with the
+// subnet, and that of the first host.
 func subnet(n int) (client netip.Prefix, first netip.Addr) {
 	address := netip.AddrFrom4([4]byte{10, 77, byte(n), 1})
 	return netip.PrefixFrom(address, subnetBits), netip.AddrFrom4([4]byte{10, 77, byte(n), 10})
@@ -48,5 +48,5 @@ func subnet(n int) (client netip.Prefix, first netip.Addr) {
 
 const (
 	subnetBits = 24
-	labsMax    = 200 // side by side on one machine
+	labsMax    = 200 // labs on one machine at the same time
 )

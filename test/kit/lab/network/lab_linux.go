@@ -19,8 +19,8 @@ import (
 // lineName is the end of a host's line that the host sees.
 const lineName = "eth0"
 
-// Lab is a number of hosts on one switch. The test process is one more host on
-// it, Client: whatever it dials passes the switch. Safe for concurrent use.
+// Lab is a set of hosts on one switch. The test process is another host on it, Client, and its
+// connections pass the switch. Safe for concurrent use.
 type Lab struct {
 	options Options
 	fabric  *fabric
@@ -47,8 +47,8 @@ type Host struct {
 	address   netip.Addr
 }
 
-// New makes a lab with these hosts and a sound network. It fails where the kernel
-// permits no network namespaces or no packet sockets.
+// New creates a lab with these hosts and a network without faults. It fails if the kernel permits
+// no network namespaces or packet sockets.
 func New(o Options, hosts ...string) (*Lab, error) {
 	l := &Lab{
 		options: o, fabric: &fabric{classifier: newClassifier(o.Ports), seed: o.Seed, begin: time.Now()},
@@ -66,7 +66,7 @@ func New(o Options, hosts ...string) (*Lab, error) {
 	return l, nil
 }
 
-// wire makes the switch and the line of the test process.
+// wire creates the switch and connects the test process.
 func (l *Lab) wire() error {
 	l.fabric.table.Store(newTable(Policy{}, nil, nil))
 	hub, err := newNamespace("")
@@ -82,7 +82,7 @@ func (l *Lab) wire() error {
 			return fmt.Errorf("make a file for names: %w", err)
 		}
 	}
-	// The first free number is that of this lab.
+	// Use the first number that no other lab uses.
 	for n := range labsMax {
 		name := fmt.Sprintf("st%d", n)
 		mac := hardwareAddress(hostKind, 0)
@@ -135,7 +135,7 @@ func (l *Lab) Add(name string) (*Host, error) {
 	return h, l.attach(name, address)
 }
 
-// attach lets the switch carry the line of a host.
+// attach connects the line of a host to the switch.
 func (l *Lab) attach(host string, address netip.Addr) error {
 	var p *port
 	link := fmt.Sprintf("h%d", len(l.ports))
@@ -155,14 +155,14 @@ func (l *Lab) attach(host string, address netip.Addr) error {
 	return nil
 }
 
-// publish makes the switch go by what the lab is now.
+// publish gives the switch a new table with the present state of the lab.
 func (l *Lab) publish() {
 	addresses := make(map[netip.Addr]*port, len(l.addresses))
 	maps.Copy(addresses, l.addresses)
 	l.fabric.table.Store(newTable(l.policy, slices.Clone(l.ports), addresses))
 }
 
-// take gives the host the next address.
+// take assigns the next address to the host.
 func (h *Host) take() (netip.Addr, error) {
 	l := h.lab
 	if l.next.As4()[3] == 255 {
@@ -180,15 +180,14 @@ func (h *Host) take() (netip.Addr, error) {
 	return address, nil
 }
 
-// Host is the host of that name, nil if there is none.
+// Host returns the host with that name, or nil.
 func (l *Lab) Host(name string) *Host {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hosts[name]
 }
 
-// Move gives a host another address, which no host had before; the old one is
-// nobody's.
+// Move gives a host a new address that no host had before. Nobody has the old one then.
 func (h *Host) Move() (netip.Addr, error) {
 	l := h.lab
 	l.mu.Lock()
@@ -214,16 +213,15 @@ func (h *Host) Address() netip.Addr {
 	return h.address
 }
 
-// Start starts a program on the host. It is killed when the lab is closed or this
-// process ends.
+// Start starts a program on the host. It is killed when the lab is closed or this process ends.
 func (h *Host) Start(cmd *exec.Cmd) error { return h.namespace.start(cmd) }
 
-// Do runs f in the network of the host: sockets that it makes belong there and
-// stay there. It must make them in the same goroutine.
+// Do calls f in the network of the host. Sockets that f opens belong to this network, if f opens
+// them in the same goroutine.
 func (h *Host) Do(f func() error) error { return h.namespace.do(f) }
 
-// Resolve makes the names of these hosts, and no others, known to all hosts. The
-// lab must have been made with Names.
+// Resolve makes the names of these hosts, and no others, known to all hosts. The lab must have been
+// created with Names.
 func (l *Lab) Resolve(names ...string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -239,7 +237,7 @@ func (l *Lab) Resolve(names ...string) error {
 		}
 		fmt.Fprintf(&text, "%s %s\n", h.Address(), name)
 	}
-	// Written in place: the hosts have this very file mounted.
+	// Write the file in place, because the hosts have it mounted.
 	if err := os.WriteFile(l.hostsFile(), []byte(text.String()), 0o644); err != nil {
 		return fmt.Errorf("make names known: %w", err)
 	}
@@ -253,8 +251,8 @@ func (l *Lab) hostsFile() string {
 	return filepath.Join(l.dir, "hosts")
 }
 
-// SetPolicy makes the switch go by another policy from one frame to the next.
-// Frames that it holds back already still arrive.
+// SetPolicy changes the policy of the switch for all following frames. Frames that are delayed
+// already are still delivered.
 func (l *Lab) SetPolicy(p Policy) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -291,7 +289,7 @@ func (l *Lab) Traffic() Traffic {
 	return t
 }
 
-// Close ends what runs on the hosts and takes the network away.
+// Close ends the programs on the hosts and removes the network.
 func (l *Lab) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

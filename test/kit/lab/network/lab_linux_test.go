@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// waitMax bounds the wait for expected frames. A test waits for silence, a shorter time, before it
-// decides that no frame arrives. It does so only after a counter has shown that the switch had the
-// frames.
+// waitMax bounds the wait for expected frames. A test that expects no frame waits for a shorter
+// time, and only after a counter has shown that the switch had the frames.
 const waitMax = 30 * time.Second
 
 var testPorts = NodePorts()
@@ -55,8 +54,8 @@ func (l *Lab) box(t *testing.T, host string, port uint16) *box {
 	return b
 }
 
-// pair are boxes on two hosts which know each other's hardware address already:
-// what has to wait for it may be overtaken.
+// pair returns boxes on two hosts that know each other's hardware address, since an ARP request
+// would delay the first frames.
 func (l *Lab) pair(t *testing.T, host, other string) (a, b *box) {
 	t.Helper()
 	a, b = l.box(t, host, 5000), l.box(t, other, 5000)
@@ -92,7 +91,7 @@ func (b *box) receive(t *testing.T, count int) []int {
 	return numbers
 }
 
-// waitFor waits until the switch has counted what is asked for.
+// waitFor waits until the counts of the switch meet a condition.
 func (l *Lab) waitFor(t *testing.T, what string, enough func(Traffic) bool) Traffic {
 	t.Helper()
 	deadline := time.Now().Add(waitMax)
@@ -116,7 +115,7 @@ func numbers(n int) []int {
 	return out
 }
 
-// serve answers each connection with the digest of what it sent.
+// serve answers each connection with a digest of the received bytes.
 func (l *Lab) serve(t *testing.T, host string, port uint16) string {
 	t.Helper()
 	address := netip.AddrPortFrom(l.Host(host).Address(), port).String()
@@ -176,7 +175,7 @@ func (l *Lab) dial(t *testing.T, host, address string) net.Conn {
 	return conn
 }
 
-// reach are the pairs of hosts, in both orders, between which a datagram passes.
+// reach returns the pairs of hosts, in both orders, between which datagrams pass.
 func (l *Lab) reach(t *testing.T, boxes map[string]*box, names []string) string {
 	t.Helper()
 	before := l.Traffic()
@@ -203,7 +202,7 @@ func (l *Lab) reach(t *testing.T, boxes map[string]*box, names []string) string 
 			}
 		}
 	}
-	// What passed arrives, and what was cut does not come before it.
+	// Datagrams that pass arrive, and no dropped one has arrived before them.
 	for _, to := range names {
 		var want int
 		for _, pair := range passed {
@@ -300,7 +299,7 @@ func TestCorruptionIsNoticedByTheKernel(t *testing.T) {
 	l.waitFor(t, "corruption", func(tr Traffic) bool { return tr.Of("a", "b", Gossip).Corrupted == 20 })
 	must(t, l.SetPolicy(Heal()))
 	a.send(t, b, 1)
-	// receive fails at a datagram that is not whole.
+	// receive fails if a datagram is damaged.
 	if got := b.receive(t, 1); got[0] != 0 {
 		t.Errorf("received %v", got)
 	}
@@ -343,7 +342,7 @@ func TestHalfOpenHidesTheEnd(t *testing.T) {
 	must(t, l.SetPolicy(HalfOpen("")))
 	near.Close()
 	l.waitFor(t, "hidden end", func(tr Traffic) bool { return tr.Of("a", "b", Admin).Hidden > 0 })
-	// The other end can still write: it got no notice.
+	// The other end can still write: it was not notified.
 	_, err = far.Write([]byte("are you there?"))
 	must(t, err)
 	must(t, l.SetPolicy(Heal()))
@@ -353,7 +352,7 @@ func TestHalfOpenHidesTheEnd(t *testing.T) {
 	}
 }
 
-// TestClasses tells connections between nodes apart by their handshake.
+// TestClasses checks that handshakes tell the classes of connections between nodes.
 func TestClasses(t *testing.T) {
 	l := newTestLab(t, "a", "b")
 	address := l.serve(t, "b", testPorts.Peer)

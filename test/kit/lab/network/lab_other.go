@@ -32,10 +32,10 @@ func (*Lab) Resolve(...string) error { return errLinuxOnly }
 // SetPolicy fails.
 func (*Lab) SetPolicy(Policy) error { return errLinuxOnly }
 
-// Policy is that of a sound network.
+// Policy returns a policy without faults.
 func (*Lab) Policy() Policy { return Policy{} }
 
-// Traffic is none.
+// Traffic returns empty counts.
 func (*Lab) Traffic() Traffic { return nil }
 
 // Close does nothing.
@@ -44,7 +44,7 @@ func (*Lab) Close() error { return nil }
 // Move fails.
 func (*Host) Move() (netip.Addr, error) { return netip.Addr{}, errLinuxOnly }
 
-// Address is no address.
+// Address returns no address.
 func (*Host) Address() netip.Addr { return netip.Addr{} }
 
 // Start fails.
@@ -53,5 +53,5 @@ func (*Host) Start(*exec.Cmd) error { return errLinuxOnly }
 // Do fails.
 func (*Host) Do(func() error) error { return errLinuxOnly }
 
-// Inside does the work here.
+// Inside calls work.
 func Inside(work func() int) int { return work() }

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// later holds frames back until they are due. One goroutine, which close waits
-// for, passes them on.
+// later delays frames until they are due. A single goroutine, for which close waits, delivers them.
 type later struct {
 	pass func(frame []byte)
 	done chan struct{}
-	wake chan struct{} // capacity 1: one sign is as good as several
+	wake chan struct{} // capacity 1, as several signals mean the same
 
 	mu      sync.Mutex
 	waiting dueHeap
@@ -25,7 +24,7 @@ func newLater(pass func([]byte)) *later {
 	return l
 }
 
-// put takes over a frame.
+// put adds a frame.
 func (l *later) put(frame []byte, due time.Time) {
 	l.mu.Lock()
 	l.number++
@@ -44,7 +43,7 @@ func (l *later) sign() {
 	}
 }
 
-// close drops what is still held back.
+// close drops the delayed frames.
 func (l *later) close() {
 	l.mu.Lock()
 	l.closed = true
@@ -74,7 +73,7 @@ func (l *later) run() {
 	}
 }
 
-// next is a frame that is due, or how long to wait for one.
+// next returns a frame that is due, or else the time until one is.
 func (l *later) next() (frame []byte, wait time.Duration, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +89,7 @@ func (l *later) next() (frame []byte, wait time.Duration, closed bool) {
 type dueFrame struct {
 	frame  []byte
 	due    time.Time
-	number uint64 // what is due at one moment keeps its order
+	number uint64 // keeps the order of frames that are due at the same time
 }
 
 // dueHeap is a heap.Interface.

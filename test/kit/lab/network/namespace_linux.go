@@ -11,21 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is one host: a thread of this process that lives in a network of its
-// own, from which programs are started. The kernel takes the network away when
-// the thread and the last program in it are gone, so that nothing is left behind
-// however this process ends. Safe for concurrent use until it is closed.
+// namespace is one host: a thread of this process in a network namespace of its own, from which
+// programs are started. The kernel removes the namespace when the thread and the last program in it
+// have ended, so that nothing stays behind however this process ends. Safe for concurrent use until
+// it is closed.
 type namespace struct {
-	work chan func()   // unbuffered: one after another
+	work chan func()   // unbuffered: one call at a time
 	done chan struct{} // closed when the thread is gone
-	net  *os.File      // stands for the network
+	net  *os.File      // the open namespace
 }
 
-// newNamespace starts the thread. The file hosts, if one is named, stands in
-// for /etc/hosts there.
+// newNamespace starts the thread. If hosts is not empty, this file replaces /etc/hosts there.
 func newNamespace(hosts string) (*namespace, error) {
 	n := &namespace{work: make(chan func()), done: make(chan struct{})}
-	ready := make(chan error, 1) // the thread does not wait for us
+	ready := make(chan error, 1) // capacity 1, so that the thread does not wait
 	go n.run(hosts, ready)
 	if err := <-ready; err != nil {
 		<-n.done
@@ -34,12 +33,13 @@ func newNamespace(hosts string) (*namespace, error) {
 	return n, nil
 }
 
-// run is the thread. It ends with the goroutine, since that never unlocks it.
+// run is the body of the thread, which ends with the goroutine because the goroutine never unlocks
+// it.
 func (n *namespace) run(hosts string, ready chan<- error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
-		// The first thread of a process cannot end before the process does. It is
-		// held here until another has been taken.
+		// The first thread of a process cannot end before the process. Hold it until another one is
+		// used.
 		taken := make(chan struct{})
 		go func() {
 			runtime.LockOSThread()
@@ -90,15 +90,15 @@ func (n *namespace) unshare(hosts string) error {
 	return nil
 }
 
-// do runs f on the thread of the namespace.
+// do calls f on the thread of the namespace.
 func (n *namespace) do(f func() error) error {
-	result := make(chan error, 1) // the thread does not wait for us
+	result := make(chan error, 1) // capacity 1, so that the thread does not wait
 	n.work <- func() { result <- f() }
 	return <-result
 }
 
-// start starts a program in it. The kernel kills it when the namespace is
-// closed or this process ends.
+// start starts a program in the namespace. The kernel kills it when the namespace is closed or this
+// process ends.
 func (n *namespace) start(cmd *exec.Cmd) error {
 	return n.do(func() error {
 		if cmd.SysProcAttr == nil {

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The requests below are those of rtnetlink(7), in the order of bytes of the
-// machine. They act in the network of the calling thread.
+// The requests below are those of rtnetlink(7), in the machine's byte order. They affect the
+// network of the calling thread.
 
 // vethPeer is the attribute of a new pair that describes its other end
 // (VETH_INFO_PEER of linux/veth.h).
 const vethPeer = 1
 
-// attribute is one netlink attribute: length, type, content, filled up to a
-// multiple of four bytes.
+// attribute returns a netlink attribute: length, type, and content, padded to a multiple of four
+// bytes.
 func attribute(kind uint16, content []byte) []byte {
 	out := binary.NativeEndian.AppendUint16(nil, uint16(unix.SizeofRtAttr+len(content)))
 	out = binary.NativeEndian.AppendUint16(out, kind)
@@ -42,8 +42,8 @@ func linkHead(index int, flags, change uint32) []byte {
 	return join([]byte{unix.AF_UNSPEC, 0, 0, 0}, number(uint32(index)), number(flags), number(change))
 }
 
-// makePair makes a pair of linked interfaces: one here, one in the network that
-// there stands for.
+// makePair creates a pair of linked interfaces, one in this network and one in the network of the
+// descriptor there.
 func makePair(here string, hereMAC net.HardwareAddr, there string, thereMAC net.HardwareAddr, network uintptr) error {
 	peer := join(
 		linkHead(0, 0, 0),
@@ -66,7 +66,7 @@ func makePair(here string, hereMAC net.HardwareAddr, there string, thereMAC net.
 	return nil
 }
 
-// setUp lets an interface carry traffic.
+// setUp brings an interface up.
 func setUp(name string) error {
 	index, err := indexOf(name)
 	if err == nil {
@@ -122,7 +122,7 @@ func indexOf(name string) (int, error) {
 	return i.Index, nil
 }
 
-// request sends one request and waits until the kernel has done it.
+// request sends one request and waits for the kernel's answer.
 func request(kind, flags uint16, body []byte) error {
 	socket, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {

@@ -9,17 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Commands of ethtool (linux/ethtool.h) that switch off joining segments to larger
-// frames, in both directions.
+// Commands of ethtool (linux/ethtool.h) that turn off the merging of segments in both directions.
 const (
 	setTCPSegmentation = 0x1f
 	setSegmentation    = 0x24
 	setReceiveJoining  = 0x2c
 )
 
-// plainFrames makes an interface of the calling thread's network send no frame
-// larger than its line carries, so that the loss of one frame is that of one
-// segment, and a slow line is slow for each.
+// plainFrames makes an interface of the calling thread's network send only frames that fit its
+// line. So each lost frame is one segment, and a slow line delays each.
 func plainFrames(name string) error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// table has the policy and the ports of the switch. It is replaced as a whole.
+// table is the policy and the ports of the switch. It is replaced as a whole.
 type table struct {
 	policy    Policy
-	ports     []*port // by the number in the hardware address
+	ports     []*port // by the number in their hardware address
 	links     [][][classes]Link
 	addresses map[netip.Addr]*port
 }
@@ -43,8 +43,8 @@ type fabric struct {
 	begin      time.Time
 }
 
-// port is the switch's end of a host's line, with a goroutine that reads it and
-// one that holds back frames for it.
+// port is the switch's end of a host's line, with one goroutine that reads frames and one that
+// delays frames to the host.
 type port struct {
 	fabric *fabric
 	host   string
@@ -55,8 +55,8 @@ type port struct {
 	done   chan struct{}
 
 	mu    sync.Mutex
-	lines map[int]*line // to other ports; added to by the reader alone
-	err   error         // why reading ended early
+	lines map[int]*line // to other ports; only the reader adds lines
+	err   error         // why the reading ended early
 }
 
 // hardwareAddress is locally administered; its last bytes are a number.
@@ -80,8 +80,8 @@ func openPort(f *fabric, host string, number int, link string) (*port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a packet socket: %w", err)
 	}
-	// What two hosts say to each other in a burst must not be dropped before the
-	// policy has seen it. Not every kernel lets us force it.
+	// A burst between two hosts must not be dropped before the policy has seen it. Not every kernel
+	// lets us force this size.
 	_ = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20)
 	err = errors.Join(
 		unix.SetsockoptInt(socket, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1),
@@ -100,14 +100,13 @@ func openPort(f *fabric, host string, number int, link string) (*port, error) {
 	return p, nil
 }
 
-// send passes a frame to the host. A frame that its line does not take is lost, as
-// on any network.
+// send passes a frame to the host. If the line does not accept it, it is lost, as in any network.
 func (p *port) send(frame []byte) { _, _ = p.socket.Write(frame) }
 
-// frameMax is more than an offload head and the largest frame a kernel hands over.
+// frameMax is more than a virtio header and the largest frame of a kernel.
 const frameMax = 1 << 17
 
-// read passes on what the host sends until the port is closed.
+// read handles the frames of the host until the port is closed.
 func (p *port) read() {
 	defer close(p.done)
 	buffer := make([]byte, frameMax)
@@ -133,8 +132,8 @@ func (p *port) forward(message []byte) {
 	t := p.fabric.table.Load()
 	frame := message[offloadHead:]
 	if address, ok := asks(frame); ok {
-		// Answered here, so that a partition looks like silence and not like an
-		// unplugged cable, and one direction can be cut alone.
+		// The switch answers ARP itself, so that a partition looks like silence and not like an
+		// unplugged cable, and each direction can be cut alone.
 		if owner := t.addresses[address]; owner != nil && owner != p {
 			p.send(answer(frame, owner.mac))
 		}
@@ -142,7 +141,7 @@ func (p *port) forward(message []byte) {
 	}
 	packet, ok := parse(frame)
 	if !ok || frame[3] != hostKind {
-		return // another protocol, or no single receiver
+		return // another protocol, or not for a single receiver
 	}
 	number := int(frame[4])<<8 | int(frame[5])
 	if number >= len(t.ports) || number == p.number || p.number >= len(t.ports) {
@@ -177,7 +176,7 @@ func (p *port) forward(message []byte) {
 	}
 }
 
-// line is the direction to another port; only the reader calls it.
+// line returns the line to another port. Only the reader calls it.
 func (p *port) line(to int) *line {
 	if l := p.lines[to]; l != nil {
 		return l

@@ -16,8 +16,8 @@ import software.amazon.awssdk.services.sqs.SqsClient;
 import software.amazon.awssdk.services.sqs.model.*;
 
 /**
- * A walk through the SQS API with the AWS SDK for Java 2, which checks the digests of bodies and
- * attributes by itself. Anything it logs as a warning is an error.
+ * Calls the SQS API with the AWS SDK for Java 2, which checks the digests of bodies and attributes
+ * itself. A warning in its log is an error.
  */
 public final class Walk {
   private static final String RUN = UUID.randomUUID().toString().substring(0, 8);
@@ -30,7 +30,7 @@ public final class Walk {
     }
   }
 
-  /** The client of the next node. */
+  /** Returns the client of the next node. */
   private SqsClient sqs() {
     return clients.get(turn++ % clients.size());
   }
@@ -183,7 +183,7 @@ public final class Walk {
     throw new AssertionError("the typed exception was not thrown");
   }
 
-  /** Runs the walk. */
+  /** Makes all calls. */
   public static void main(String[] arguments) throws InterruptedException {
     System.setProperty("org.slf4j.simpleLogger.defaultLogLevel", "warn");
     PrintStream terminal = System.err;
