@@ -199,7 +199,8 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	}
 	counter("seriatim_raft_leader_changes_total", "Changes of the leader seen by this node.", stats.LeaderChanges)
 	counter("seriatim_raft_snapshots_taken_total", "Snapshots written by this node.", stats.SnapshotsTaken)
-	counter("seriatim_raft_snapshot_bytes_sent_total", "Bytes of snapshots sent to other nodes; bodies that they have are not sent.", uint64(stats.SnapshotBytesSent))
+	counter("seriatim_raft_snapshot_bytes_sent_total", "Bytes of snapshots sent to other nodes; bodies that they have are not sent.",
+		uint64(stats.SnapshotBytesSent))
 	counter("seriatim_raft_snapshots_restored_total", "Snapshots restored by this node, at start or from the leader.",
 		stats.SnapshotsRestored)
 	skew := n.replica.Read(func(queue.View) {}).At

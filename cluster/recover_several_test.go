@@ -212,7 +212,7 @@ func recoveries() [][]int {
 }
 
 // A node that does not become a voter waits to join and never begins a cluster of its own, whatever
-// its settings. Its former data is moved aside.
+// its settings. Its former data moves to another directory.
 func TestRecoveryArchivesAShorterLog(t *testing.T) {
 	t.Parallel()
 	c, ids, _, _, _ := aCluster(t)

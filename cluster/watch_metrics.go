@@ -27,8 +27,8 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 		"bound.", clocks.Off().Seconds())
 	upgrade := n.Upgrade()
 	add(Gauge, "seriatim_format_version", "Format of commands and snapshots in force.", float64(upgrade.FormatVersion))
-	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them does not report its format.",
-		float64(upgrade.Possible))
+	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them does not "+
+		"report its format.", float64(upgrade.Possible))
 	p := n.pressure
 	if t := n.term.Load(); t != nil {
 		bytes, commands := t.Queued()

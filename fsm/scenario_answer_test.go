@@ -93,7 +93,7 @@ func (s *scenario) sent(r queue.MessagesSent) []string {
 	return lines
 }
 
-// number shows a sequence number as small as it is stored.
+// number returns a sequence number in the short form of the scenarios; empty: none.
 func number(n queue.SequenceNumber) string {
 	if n == 0 {
 		return ""

@@ -316,8 +316,8 @@ func (*Audit) Validate() *Error { return nil }
 
 func (*Audit) apply(*Broker) (Result, *Error) { return Done{}, nil }
 
-// dueForCheck bounds the cost of checks: every command in a small state, else as rarely as a check
-// costs about as much as the commands between.
+// dueForCheck reports whether to check the state now. A small state is checked after every command,
+// a large one after one command for each 100 records, to bound the cost.
 func (b *Broker) dueForCheck() bool {
 	b.unchecked++
 	records := b.topics.Len()

@@ -77,7 +77,8 @@ func (p Prepared) Answer(result Result) Result {
 
 // refuser is a command whose refusal depends on its queue.
 type refuser interface {
-	// refuse returns the specific answer, or nil and nil for the error of Validate.
+	// refuse returns the answer or the error for this queue. If both are nil, the error is that of
+	// Validate.
 	refuse(b *Broker, q *Queue) (Result, *Error)
 }
 

@@ -58,7 +58,7 @@ func queuePolicy(name string, given []Attribute) (AccessPolicy, bool) {
 	return AccessPolicy{Queue: name, Text: text, Refuse: attributes.InvalidPolicy}, text != ""
 }
 
-func (c *SetQueueAttributes) refuse(b *Broker, q *Queue) (Result, *Error) { //nolint:unparam // as refuser has it
+func (c *SetQueueAttributes) refuse(b *Broker, q *Queue) (Result, *Error) { //nolint:unparam // implements refuser
 	_, err := q.attributes.WithChanges(c.Attributes, b.assignment(Policies{}))
 	return nil, err
 }

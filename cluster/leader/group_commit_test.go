@@ -259,7 +259,7 @@ func TestGroupCommitterRefusesWhatDoesNotFit(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			c, _, _ := startGroupCommitter(t, newLogStub(), test.limits) // not open: nothing leaves
+			c, _, _ := startGroupCommitter(t, newLogStub(), test.limits) // until open, nothing is proposed
 			var waiting []<-chan Outcome
 			for range 3 {
 				_, done := submitTo(c, frame)

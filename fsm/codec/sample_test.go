@@ -101,8 +101,8 @@ func filledCommand(t testing.TB, f *fsmtest.Filler, cmd queue.Command) queue.Com
 	return filled
 }
 
-// filledResult returns a result of the type of r with all fields set, also both an error and a
-// result in a sent entry, which never has both.
+// filledResult returns a result of the type of r with all fields set. A sent entry has both an error
+// and a result, as it never has outside of tests.
 func filledResult(t testing.TB, f *fsmtest.Filler, r queue.Result) queue.Result {
 	v := reflect.New(reflect.TypeOf(r))
 	f.Fill(t, v.Elem())

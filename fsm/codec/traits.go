@@ -86,7 +86,7 @@ func when[C queue.Command](holds func(C) bool) func(queue.Command) bool {
 	return func(cmd queue.Command) bool { return holds(cmd.(C)) }
 }
 
-// nothing is for commands whose fields all exist since the command does.
+// nothing is for commands whose fields are all as old as the command.
 func nothing(queue.Command) uint32 { return 0 }
 
 // needing adapts a format version that depends on the fields of one command type.

@@ -15,8 +15,7 @@ import (
 // equals the output of Write for the same state. It holds one section in memory.
 func Inline(w io.Writer, r io.Reader, bodies content.Reader) error { return inline(w, r, bodies, nil) }
 
-// inline is Inline. If source is not nil, it is told the bodies of each section before they are
-// read.
+// inline is Inline. If source is not nil, it gets the bodies of each section before they are read.
 func inline(w io.Writer, r io.Reader, bodies content.Reader, source Source) error {
 	sections, err := newSectionReader(r)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 )
 
 // Policies holds the policies among the attributes of a command, as the accepting node parsed them.
-// They are what the queue stores and follows; the attributes keep the original text, which errors
-// quote. A policy that is missing here is parsed when the command is applied.
+// The queue stores and follows these; the attributes keep the original text, which errors quote. A
+// policy that is missing here is parsed when the command is applied.
 type Policies struct {
 	Redrive      *policy.Redrive
 	RedriveAllow *policy.RedriveAllow

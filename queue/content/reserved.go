@@ -19,7 +19,7 @@ const (
 	scheduledMax = 253_402_300_799_999
 )
 
-// ReservedNames tells whether names with the prefix are reserved.
+// ReservedNames is the state of names with the prefix at a queue: reserved, or not.
 type ReservedNames uint8
 
 // MaybeReserved means that the queue is not known yet: the checks skip such names.

@@ -20,8 +20,8 @@ var reservedNames = []string{
 	"ip-address-in-range", "ip-address-not-in-range",
 }
 
-// compiler compiles one policy. It stops at the first error, and so soon in a policy that is too
-// large.
+// compiler compiles one policy. It stops at the first error, so a policy that is too large costs
+// little.
 type compiler struct {
 	text  string
 	scope Scope
@@ -29,8 +29,8 @@ type compiler struct {
 	names []string
 }
 
-// object compiles an object and counts its combinations. They are the product over its members: of
-// a path, the number of conditions times the depth; of alternatives, their sum.
+// object compiles an object and counts its combinations: the product of the counts of its members.
+// A path counts its conditions times its depth; alternatives count their sum.
 func (c *compiler) object(v jsontext.Value) (o clause, combinations int64, err error) {
 	if isEmpty(v) {
 		return clause{}, 0, located(c.text, v.End(), "Empty objects are not allowed")

@@ -249,7 +249,7 @@ var packageRules = []packageRule{
 	}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/wire", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{
-		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client", "~/transport/auth/sigv4",
+		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client",
 		"~/queue/attributes", "~/transport/aws", "~/transport/sqs", "~/transport/sns",
 		// for completion: their tables list attributes and actions
 	}},

@@ -71,7 +71,7 @@ func parseSource(fset *token.FileSet, name string, text []byte) (*source, error)
 	return &source{path: name, text: text, syntax: syntax, fset: fset, generated: ast.IsGenerated(syntax)}, nil
 }
 
-// snippet parses a file that a test writes down.
+// snippet parses the source text of a test case.
 func snippet(t *testing.T, name, text string) *source {
 	t.Helper()
 	s, err := parseSource(token.NewFileSet(), name, []byte(text))

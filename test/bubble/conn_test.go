@@ -33,8 +33,8 @@ type segment struct {
 	sent    time.Time
 }
 
-// unacknowledgedLimit is how long bytes may be in flight before the connection breaks, like the TCP
-// setting of package cluster.
+// unacknowledgedLimit bounds the time that bytes may be in flight before the connection breaks, like
+// the TCP setting of package cluster.
 const unacknowledgedLimit = 10 * time.Second
 
 func newPipe(n *network, from, to *process) *pipe {

@@ -54,7 +54,7 @@ type injection struct {
 	undos  []func() error
 	did    []history.Event // its actions by node
 	outer  *injection      // contains this injection and shares its nodes; nil: none
-	frozen func()          // instead of holding; nil: none
+	frozen func()          // called in place of the hold time; nil: none
 }
 
 // undo registers a function to call when the fault ends.

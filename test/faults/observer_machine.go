@@ -21,7 +21,7 @@ const (
 func (s *testbed) watchMachine(ctx context.Context) {
 	file, err := os.CreateTemp(filepath.Dir(s.place.Dir), "machine-")
 	if err != nil {
-		return // nothing is excused by it then
+		return // then no failure is blamed on the machine
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()

@@ -21,8 +21,8 @@ type schedule struct {
 	script func(*schedule, context.Context) // of a scenario, instead of everything below; nil: none
 	order  []string                         // names of the faults that are injected first, one after the other
 	rounds bool                             // then rounds of overlapping faults; else one after the other
-	// demanded are the names of faults that the run must inject at some time, and agreements is how
-	// often it must find all replicas equal.
+	// demanded are the names of faults that the run must inject at some time, and agreements is the
+	// number of times that it must find all replicas equal.
 	demanded   []string
 	agreements int
 	// minorities makes frozen faults isolate nodes that clients still call. Random choice might not

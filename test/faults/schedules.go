@@ -57,7 +57,7 @@ func (c *client) schedules(ctx context.Context) {
 	key, group := keyOf(body), fmt.Sprint(c.random.IntN(4))
 	from := time.UnixMilli(c.logTime)
 	if c.logTime == 0 {
-		from = time.Now() // no answer has told the log time yet
+		from = time.Now() // no answer has had the log time yet
 	}
 	in := soonest + time.Duration(c.random.Int64N(int64(latest-soonest)))
 	due := from.Add(in).UnixMilli()

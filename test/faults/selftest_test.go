@@ -158,7 +158,7 @@ type plot struct {
 	undrained map[string]bool
 	queues    []string
 	gone      *harness.Node // not restarted until the end
-	hand      *injection    // breaks what the script breaks
+	hand      *injection    // records what the script does to nodes
 }
 
 // run starts a cluster with or without the bug, runs the script, drains the queues, and judges the

@@ -121,7 +121,7 @@ func (o *Oracle) comparePublished(topic string, want reference.Published, got *q
 
 // envelope is the JSON envelope of sns.md 6.
 type envelope struct {
-	Type, MessageId, SequenceNumber, TopicArn, Subject, Message, Timestamp, UnsubscribeURL string //nolint:revive // names of the members
+	Type, MessageId, SequenceNumber, TopicArn, Subject, Message, Timestamp, UnsubscribeURL string //nolint:revive // names in JSON
 	MessageAttributes                                                                      map[string]struct{ Type, Value string }
 	Replayed                                                                               bool
 }

@@ -185,7 +185,7 @@ func (c *conn) begin() (plain bool, err error) {
 	return true, c.setReadDeadline(c.server.Now().Add(limits.HeaderTimeout))
 }
 
-// tlsHandshake makes the TLS handshake in a turn, which also ends with a panic.
+// tlsHandshake makes the TLS handshake in a turn. The turn ends even if the handshake panics.
 func (c *conn) tlsHandshake(secure *tls.Conn) error {
 	c.handshake.begin()
 	defer c.handshake.end()

@@ -161,7 +161,7 @@ func (c *conn) begin() bool {
 	preface := []byte(frame.ClientPreface)
 	for n := 1; n <= len(preface); n++ {
 		got, err := c.reader.Peek(n)
-		if err != nil { // no byte follows what may be a preface
+		if err != nil { // only a part of the preface arrived
 			c.abort()
 			return false
 		}

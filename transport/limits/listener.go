@@ -119,7 +119,7 @@ func (l *Listener) takeSlot() bool {
 	}
 }
 
-// noteSilent registers a connection that has not brought a request yet.
+// noteSilent registers a connection that has not sent a whole request yet.
 func (l *Listener) noteSilent(c *limitedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +132,7 @@ func (l *Listener) noteSilent(c *limitedConn) {
 	c.ofHost = ofHost.PushBack(c)
 }
 
-// closeOldest closes the oldest connection that has brought no request, of one host unless host is
+// closeOldest closes the oldest connection that has sent no whole request, of one host unless host is
 // empty. It reports false if there is none.
 func (l *Listener) closeOldest(host string) bool {
 	l.mu.Lock()

@@ -12,7 +12,7 @@ import (
 const (
 	// RefusedAddress: the address of the client has too many connections.
 	RefusedAddress = "address"
-	// RefusedRoom: another connection needed the place, and this one had brought no request.
+	// RefusedRoom: another connection needed the place, and this one had sent no whole request.
 	RefusedRoom = "room"
 	// RefusedSilent: no whole request came in time.
 	RefusedSilent = "silent"

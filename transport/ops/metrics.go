@@ -131,8 +131,8 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 			Kind: cluster.Counter, Value: float64(now.Panics)},
 		{Name: "seriatim_client_memory_bytes", Help: "Memory of requests being read and answers being written.", Kind: cluster.Gauge,
 			Value: float64(now.Memory.Used)},
-		{Name: "seriatim_client_memory_bytes_max", Help: "Limit of the memory of requests being read and answers being written.", Kind: cluster.Gauge,
-			Value: float64(now.Memory.Limit)},
+		{Name: "seriatim_client_memory_bytes_max", Help: "Limit of the memory of requests being read and answers being written.",
+			Kind: cluster.Gauge, Value: float64(now.Memory.Limit)},
 		{Name: "seriatim_client_memory_refused_total", Help: "Requests and answers refused because of seriatim_client_memory_bytes_max.",
 			Kind: cluster.Counter, Value: float64(now.Memory.Refused)},
 	} {

@@ -76,7 +76,7 @@ func (s accessAdmin) simulate(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// reading is a state during a read.
+// reading is the state that one read sees.
 type reading struct{ view queue.View }
 
 // Access returns the accounts, keys and policies.

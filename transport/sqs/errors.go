@@ -9,7 +9,7 @@ import (
 
 const (
 	model = "com.amazonaws.sqs#"
-	// legacy begins the Query codes of the oldest errors of SQS.
+	// legacy is the prefix of the Query codes of the oldest errors of SQS.
 	legacy = "AWS.SimpleQueueService."
 )
 

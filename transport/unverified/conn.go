@@ -23,7 +23,7 @@ type Conn struct {
 	next    *Conn // in the line
 }
 
-// Of returns the Conn below a connection, nil if there is none.
+// Of returns the Conn that a connection wraps, nil if there is none.
 func Of(conn net.Conn) *Conn {
 	for conn != nil {
 		if c, ok := conn.(*Conn); ok {

@@ -294,7 +294,7 @@ func (c *Conn) Answer(into any) error {
 	return d.end()
 }
 
-// readAnswer reads a frame from the answering end, which has no data.
+// readAnswer reads a frame without data from the answering end.
 func (c *Conn) readAnswer() (of kind, fields []byte, err error) {
 	number, fields, size, err := c.in.Next()
 	switch {

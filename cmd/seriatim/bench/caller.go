@@ -41,11 +41,8 @@ func (r *run) newCaller(number int) (caller, error) {
 	}
 	for len(r.shared) <= at {
 		address := r.target.Addresses[len(r.shared)%len(r.target.Addresses)]
-		options := client.Options{TLS: r.target.TLS, Account: r.target.Account, RetryFor: -1} // so that each failure counts
-		if s := r.target.Signer; s != nil {
-			options.Key = &client.Key{ID: s.KeyID, Secret: s.Secret, Region: s.Region}
-		}
-		c, err := client.Dial(options, address)
+		// Without retries each failure counts.
+		c, err := client.Dial(client.Options{TLS: r.target.TLS, Key: r.target.Key, Account: r.target.Account, RetryFor: -1}, address)
 		if err != nil {
 			return nil, err
 		}

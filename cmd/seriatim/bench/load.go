@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 // Protocols of a load.
@@ -156,7 +156,7 @@ func (l *Load) Check() error {
 type Target struct {
 	Addresses []string      // of client ports, host:port; clients use them in turn
 	TLS       *tls.Config   // nil: no TLS
-	Signer    *sigv4.Signer // nil: calls are not signed
+	Key       *client.Key   // nil: calls are not signed
 	Account   string        // empty: that of the cluster
 	Timeout   time.Duration // for a call; long polls add their wait
 	Status    func(context.Context) (Status, error)

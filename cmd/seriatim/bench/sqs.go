@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
 const dialTime = 5 * time.Second
@@ -24,6 +26,7 @@ const dialTime = 5 * time.Second
 // failure. Only one goroutine uses it.
 type sqsCaller struct {
 	target   Target
+	signer   *sigv4.Signer // nil: calls are not signed
 	address  string
 	url      *url.URL
 	queueURL string
@@ -41,7 +44,11 @@ func newSQSCaller(target Target, number int) *sqsCaller {
 	if target.Account != "" {
 		path += target.Account + "/"
 	}
-	return &sqsCaller{target: target, address: target.Addresses[number%len(target.Addresses)], url: &url.URL{Path: path}}
+	c := &sqsCaller{target: target, address: target.Addresses[number%len(target.Addresses)], url: &url.URL{Path: path}}
+	if key := target.Key; key != nil {
+		c.signer = &sigv4.Signer{KeyID: key.ID, Secret: key.Secret, Region: key.Region, Service: "sqs", Now: time.Now}
+	}
+	return c
 }
 
 // open connects. When ctx ends, the connection is closed, even while a call waits.
@@ -84,8 +91,8 @@ func (c *sqsCaller) call(ctx context.Context, action string, in, out any, wait t
 		Method: http.MethodPost, URL: c.url, Host: c.address, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Target": {"AmazonSQS." + action}},
 	}
-	if c.target.Signer != nil {
-		c.target.Signer.Sign(request, string(body))
+	if c.signer != nil {
+		c.signer.Sign(request, string(body))
 	}
 	response, err := c.exchange(ctx, request, wait)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 // TestConnection: calls share a connection until one side closes it.
@@ -97,8 +98,8 @@ func TestTLSAndSignature(t *testing.T) {
 	defer server.Close()
 	target := Target{
 		Addresses: []string{strings.TrimPrefix(server.URL, "https://")}, Timeout: time.Minute,
-		TLS:    server.Client().Transport.(*http.Transport).TLSClientConfig,
-		Signer: &sigv4.Signer{KeyID: "AKIDEXAMPLE", Secret: "secret", Region: "us-east-1", Service: "sqs", Now: time.Now},
+		TLS: server.Client().Transport.(*http.Transport).TLSClientConfig,
+		Key: &client.Key{ID: "AKIDEXAMPLE", Secret: "secret", Region: "us-east-1"},
 	}
 	c := newSQSCaller(target, 0)
 	defer c.close()

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -172,7 +171,7 @@ func syncDirectory(path string) error {
 
 // download copies a backup, and compares its length and checksum with the trailer of the answer.
 func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (created, error) {
-	response, err := w.stream(ctx, func(base string) (*http.Request, error) {
+	response, err := w.stream(ctx, true, func(base string) (*http.Request, error) {
 		return http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/backup", nil)
 	}, w.timeout)
 	if err != nil {
@@ -204,58 +203,25 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	return done, errors.Join(numbers[:]...)
 }
 
-// stream sends a request with a large body or answer. It tries one node after another until one
-// accepts. first bounds the time until the answer begins, zero for no bound; the rest of the
-// exchange has no limit.
-func (w *wire) stream(ctx context.Context, build func(base string) (*http.Request, error), first time.Duration) (*http.Response, error) {
-	if err := w.exposed(); err != nil {
-		return nil, err
-	}
+// stream sends a request with a large body or answer to one node after another until one answers. first
+// bounds the time until the answer begins, zero for no bound; the rest of the exchange has no limit.
+func (w *wire) stream(ctx context.Context, repeatable bool, build func(base string) (*http.Request, error),
+	first time.Duration) (answered *http.Response, err error) {
 	transport := w.http.Transport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout, transport.ExpectContinueTimeout, transport.DisableKeepAlives = first, w.timeout, true
 	client := &http.Client{Transport: transport, CheckRedirect: stay}
-	var refused *http.Response
-	var failures []error
-	for _, base := range w.admin.addresses {
-		sent := false
-		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }}
-		ask := func() (*http.Request, *http.Response, error) {
-			request, err := build(base)
-			if err != nil {
-				return nil, nil, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
-			}
-			w.authorize(request)
-			response, err := client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
-			return request, response, err
+	err = w.inTurn(ctx, repeatable, func(base string, _ bool) (int, bool, error) {
+		response, sent, err := w.roundTrip(ctx, client, func() (*http.Request, error) { return build(base) })
+		if err == nil && response.StatusCode == http.StatusServiceUnavailable {
+			response, err = kept(response)
 		}
-		request, response, err := ask()
-		if err == nil && w.learnToken(response) {
-			response.Body.Close()
-			request, response, err = ask()
+		if err != nil {
+			return 0, sent, err
 		}
-		if request == nil {
-			return nil, err
-		}
-		repeatable := request.Method == http.MethodGet
-		if err == nil && response.StatusCode == http.StatusServiceUnavailable && repeatable {
-			refused, err = kept(response)
-			if err == nil {
-				continue
-			}
-		}
-		if err == nil {
-			return response, nil
-		}
-		unknown := sent && !repeatable
-		failures = append(failures, unanswered(base, err, unknown))
-		if unknown || ctx.Err() != nil {
-			return nil, failures[len(failures)-1]
-		}
-	}
-	if refused != nil {
-		return refused, nil
-	}
-	return nil, joined(failures)
+		answered = response
+		return response.StatusCode, sent, nil
+	})
+	return answered, err
 }
 
 // kept reads an answer into memory, so that its connection can end.

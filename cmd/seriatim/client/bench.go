@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/bench"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
@@ -95,7 +94,7 @@ func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
 	if err != nil {
 		return err
 	}
-	target := bench.Target{Signer: w.signer, Account: o.account, Timeout: o.timeout,
+	target := bench.Target{Key: w.api.Key, Account: o.account, Timeout: o.timeout,
 		Status: func(ctx context.Context) (bench.Status, error) {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
@@ -103,28 +102,13 @@ func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
 			err := w.get(ctx, "/v1/status", nil, &st)
 			return bench.Status{Version: st.Version, Nodes: 1 + len(st.Peers), CommitIndex: st.CommitIndex}, err
 		}}
-	secure := 0
-	for _, address := range w.endpoints {
-		u, err := url.Parse(address)
-		if err != nil {
-			return err
-		}
-		if u.Port() == "" {
-			return exit.New(exit.Usage, fmt.Errorf("--endpoint %s: bench needs a host and port", address), "write it like "+defaultEndpoint)
-		}
-		if u.Scheme == "https" {
-			secure++
-		}
-		target.Addresses = append(target.Addresses, u.Host)
+	hosts, secure, err := native.Hosts(w.api.Addresses)
+	if err != nil {
+		return err
 	}
-	if secure > 0 {
-		if secure < len(target.Addresses) {
-			return exit.New(exit.Usage, errors.New("--endpoint: some nodes have https:// and some have not"),
-				"use https:// for all or for none")
-		}
-		if target.TLS, err = trustedBy(o.caFile); err != nil {
-			return err
-		}
+	target.Addresses = hosts
+	if secure {
+		target.TLS = w.api.TLS
 	}
 	report, err := bench.Run(cmd.Context(), target, l)
 	if report != nil {

@@ -12,7 +12,7 @@ func TestBenchUsage(t *testing.T) {
 	for _, args := range []string{
 		"send --clients 0", "send --batch 11", "send --size 0", "send --batch 10 --size 200000", "send --count -1",
 		"send --rate -1", "send --duration 0s", "send --duration 25h", "send --warmup -1s", "send --groups -1", "send --queue standard",
-		"send --endpoint 127.0.0.1", "send --endpoint http://127.0.0.1:1,https://127.0.0.1:2", "send --existing",
+		"send --endpoint http://127.0.0.1:1,https://127.0.0.1:2", "send --existing",
 		"send --existing --queue q.fifo --set A=b",
 		"send --protocol udp", "send --repeat 101", "send --repeat 50 --duration 5m", "send --repeat 50 --protocol stream",
 		"send --connections 4", "send --connections 4 --protocol stream", "send --clients 4 --protocol grpc --connections 5",

@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -29,40 +26,6 @@ var degradedMembers = strings.NewReplacer(
 const noMembers = `{"clusterId":"","leaderId":"","index":0,"voters":3,"members":[],"waiting":[{"nodeId":"n2-00000002","name":"n2","address":"10.0.0.2:9326"}],
 	"summary":"No cluster yet: waiting for 1 of 3 initial members: n1, n2 are here","healthy":false,"mayFail":0,"warnings":[]}`
 
-// adminServer answers the admin port's paths, by method and request URI, with a
-// status and a document.
-func adminServer(t *testing.T, answers map[string]string) (endpoint string, bodies map[string]string) {
-	t.Helper()
-	bodies = map[string]string{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		key := r.Method + " " + r.URL.RequestURI()
-		bodies[key] = string(body) // one request at a time: the tool sends no others
-		answer, known := answers[key]
-		if !known {
-			t.Errorf("unexpected %s %s", key, body)
-		}
-		status, document, found := strings.Cut(answer, " ")
-		switch {
-		case !found || status == "200":
-		case status == "404":
-			w.WriteHeader(http.StatusNotFound)
-		case status == "409":
-			w.WriteHeader(http.StatusConflict)
-		default:
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		if _, err := io.WriteString(w, document); err != nil {
-			t.Error(err)
-		}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, bodies
-}
-
 func TestClusterCommands(t *testing.T) {
 	const members, local = "GET /v1/cluster/members", "GET /v1/cluster/members?local=true"
 	const noLeader = `503 {"error":"no leader is available"}`
@@ -70,21 +33,21 @@ func TestClusterCommands(t *testing.T) {
 		name    string
 		args    string
 		stdin   string
-		answers map[string]string
+		answers map[string]any
 		code    exit.Code
 		parts   []string // of output, words and error
 		sent    string   // body of the POST
 	}{
 		{
 			"status", "cluster status", "",
-			map[string]string{members: "200 " + healthyMembers},
+			map[string]any{members: "200 " + healthyMembers},
 			exit.OK,
 			[]string{"Healthy: 3 of 3 voters answer, leader n1, all caught up", "n2-00000002", "seriatim cluster add n4-00000004"},
 			"",
 		},
 		{
 			"status, one is silent", "cluster status", "",
-			map[string]string{members: "200 " + degradedMembers},
+			map[string]any{members: "200 " + degradedMembers},
 			exit.Failed,
 			[]string{"Degraded: 2 of 3 voters answer, leader n1; no further node may fail\n", "Warning: n3: its disk is nearly full\n",
 				"drained"},
@@ -92,74 +55,74 @@ func TestClusterCommands(t *testing.T) {
 		},
 		{
 			"status, no leader", "cluster status", "",
-			map[string]string{members: noLeader, local: "200 " + healthyMembers},
+			map[string]any{members: noLeader, local: "200 " + healthyMembers},
 			exit.Unavailable,
 			[]string{"No leader yet, although this node reaches all voters"},
 			"",
 		},
 		{
 			"status as JSON", "cluster status -o json", "",
-			map[string]string{members: "200 " + healthyMembers},
+			map[string]any{members: "200 " + healthyMembers},
 			exit.OK,
 			[]string{`"summary": "Healthy`, `"healthy": true`, `"index": 7`, `"mayFail": 1`},
 			"",
 		},
 		{
 			"status before there is a cluster", "cluster status", "",
-			map[string]string{members: noLeader, local: "200 " + noMembers},
+			map[string]any{members: noLeader, local: "200 " + noMembers},
 			exit.Unavailable,
 			[]string{"waiting for 1 of 3 initial members", "belongs to no cluster yet"},
 			"",
 		},
 		{
 			"remove a node that is not there", "cluster remove n9", "",
-			map[string]string{members: "200 " + healthyMembers},
+			map[string]any{members: "200 " + healthyMembers},
 			exit.NotFound,
 			[]string{"no member has the id or name n9"},
 			"",
 		},
-		{"members of this node", "cluster members --local", "", map[string]string{local: "200 " + healthyMembers}, exit.OK,
+		{"members of this node", "cluster members --local", "", map[string]any{local: "200 " + healthyMembers}, exit.OK,
 			[]string{"10.0.0.2:9326"}, ""},
 		{
 			"remove, confirmed", "cluster remove n3", "n3\n",
-			map[string]string{members: "200 " + healthyMembers, "POST /v1/cluster/remove": "200 " + healthyMembers},
+			map[string]any{members: "200 " + healthyMembers, "POST /v1/cluster/remove": "200 " + healthyMembers},
 			exit.OK,
 			[]string{"Type n3 again", "n3: removed"},
 			`{"ifIndex":7,"node":"n3"}`,
 		},
-		{"remove, not confirmed", "cluster remove n3", "n2\n", map[string]string{members: "200 " + healthyMembers}, exit.Usage,
+		{"remove, not confirmed", "cluster remove n3", "n2\n", map[string]any{members: "200 " + healthyMembers}, exit.Usage,
 			[]string{"nothing was changed"}, ""},
 		{
 			"remove what is no member", "cluster remove n9", "n9\n",
-			map[string]string{members: "200 " + healthyMembers},
+			map[string]any{members: "200 " + healthyMembers},
 			exit.NotFound,
 			[]string{"no member has the id or name n9"},
 			"",
 		},
 		{
 			"remove, refused", "cluster remove n3 --yes", "",
-			map[string]string{"POST /v1/cluster/remove": `409 {"error":"without it no quorum","kind":"unsafe","hint":"wait"}`},
+			map[string]any{"POST /v1/cluster/remove": `409 {"error":"without it no quorum","kind":"unsafe","hint":"wait"}`},
 			exit.Conflict,
 			[]string{"without it no quorum", "wait"},
 			`{"node":"n3"}`,
 		},
 		{
 			"remove what was removed", "cluster remove n9 --yes --if-present", "",
-			map[string]string{"POST /v1/cluster/remove": `404 {"error":"no member n9","kind":"unknown-node"}`},
+			map[string]any{"POST /v1/cluster/remove": `404 {"error":"no member n9","kind":"unknown-node"}`},
 			exit.OK,
 			[]string{"n9 is no member"},
 			`{"node":"n9"}`,
 		},
 		{
 			"remove what was removed, without --yes", "cluster remove n9 --if-present", "",
-			map[string]string{members: "200 " + healthyMembers},
+			map[string]any{members: "200 " + healthyMembers},
 			exit.OK,
 			[]string{"n9 is no member"},
 			"",
 		},
 		{
 			"remove what was removed, as a document", "cluster remove n9 --yes --if-present -o json", "",
-			map[string]string{"POST /v1/cluster/remove": `404 {"error":"no member n9","kind":"unknown-node"}`,
+			map[string]any{"POST /v1/cluster/remove": `404 {"error":"no member n9","kind":"unknown-node"}`,
 				members: "200 " + healthyMembers},
 			exit.OK,
 			[]string{`"nodeId": "n1-00000001"`},
@@ -167,58 +130,58 @@ func TestClusterCommands(t *testing.T) {
 		},
 		{
 			"remove what was removed, without --yes, as a document", "cluster remove n9 --if-present -o json", "",
-			map[string]string{members: "200 " + healthyMembers},
+			map[string]any{members: "200 " + healthyMembers},
 			exit.OK,
 			[]string{`"nodeId": "n1-00000001"`},
 			"",
 		},
 		{
 			"promote an unknown node", "cluster promote n9", "",
-			map[string]string{"POST /v1/cluster/promote": `404 {"error":"no member n9","kind":"unknown-node"}`},
+			map[string]any{"POST /v1/cluster/promote": `404 {"error":"no member n9","kind":"unknown-node"}`},
 			exit.NotFound,
 			[]string{"no member n9"},
 			`{"node":"n9"}`,
 		},
 		{
 			"replace", "cluster replace n3 --yes --if-index 5", "",
-			map[string]string{"POST /v1/cluster/replace": "200 " + healthyMembers},
+			map[string]any{"POST /v1/cluster/replace": "200 " + healthyMembers},
 			exit.OK,
 			[]string{"n3: replaced"},
 			`{"ifIndex":5,"node":"n3"}`,
 		},
-		{"add without a leader", "cluster add n4", "", map[string]string{"POST /v1/cluster/add": noLeader}, exit.Unavailable,
+		{"add without a leader", "cluster add n4", "", map[string]any{"POST /v1/cluster/add": noLeader}, exit.Unavailable,
 			[]string{"no leader"}, `{"node":"n4"}`},
 		{
 			"transfer to anybody", "cluster transfer-leader", "",
-			map[string]string{"POST /v1/cluster/transfer-leader": "200 " + healthyMembers},
+			map[string]any{"POST /v1/cluster/transfer-leader": "200 " + healthyMembers},
 			exit.OK,
 			[]string{"leadership: handed over"},
 			`{"node":""}`,
 		},
-		{"drain", "cluster drain", "", map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`}, exit.OK,
+		{"drain", "cluster drain", "", map[string]any{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`}, exit.OK,
 			[]string{"true"}, `{}`},
 		{"drain another node", "cluster drain n2", "",
-			map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n2-00000002","drained":true}`}, exit.OK, []string{"n2-00000002"},
+			map[string]any{"POST /v1/cluster/drain": `200 {"nodeId":"n2-00000002","drained":true}`}, exit.OK, []string{"n2-00000002"},
 			`{"node":"n2"}`},
 		{"drain and wait", "cluster drain --wait 1ms", "",
-			map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`}, exit.OK, []string{"true"}, `{}`},
+			map[string]any{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`}, exit.OK, []string{"true"}, `{}`},
 		{"drain without a successor", "cluster drain --wait 1ms", "",
-			map[string]string{"POST /v1/cluster/drain": `503 {"error":"still the leader"}`}, exit.Unavailable, []string{"still the leader"},
+			map[string]any{"POST /v1/cluster/drain": `503 {"error":"still the leader"}`}, exit.Unavailable, []string{"still the leader"},
 			`{}`},
-		{"check ready", "check ready", "", map[string]string{"GET /readyz": "200 ok"}, exit.OK, []string{"ready", "ok"}, ""},
-		{"check ready as JSON", "check ready -o json", "", map[string]string{"GET /readyz": "200 ok"}, exit.OK, []string{`"answer": "ok"`},
+		{"check ready", "check ready", "", map[string]any{"GET /readyz": "200 ok"}, exit.OK, []string{"ready", "ok"}, ""},
+		{"check ready as JSON", "check ready -o json", "", map[string]any{"GET /readyz": "200 ok"}, exit.OK, []string{`"answer": "ok"`},
 			""},
-		{"check ready, refused", "check ready", "", map[string]string{"GET /readyz": "503 not ready: no leader is known"}, exit.Failed,
+		{"check ready, refused", "check ready", "", map[string]any{"GET /readyz": "503 not ready: no leader is known"}, exit.Failed,
 			[]string{"no leader is known"}, ""},
-		{"check live", "check live", "", map[string]string{"GET /livez": "200 ok"}, exit.OK, []string{"live"}, ""},
-		{"uncordon", "cluster uncordon", "", map[string]string{"POST /v1/cluster/uncordon": `200 {"nodeId":"n1-00000001","drained":false}`},
+		{"check live", "check live", "", map[string]any{"GET /livez": "200 ok"}, exit.OK, []string{"live"}, ""},
+		{"uncordon", "cluster uncordon", "", map[string]any{"POST /v1/cluster/uncordon": `200 {"nodeId":"n1-00000001","drained":false}`},
 			exit.OK, []string{"false"}, `{}`},
 		{"no name", "cluster replace", "", nil, exit.Usage, []string{"NAME is missing"}, ""},
 		{"unknown command", "cluster evict", "", nil, exit.Usage, []string{"evict"}, ""},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			endpoint, bodies := adminServer(t, test.answers)
+			endpoint, calls := fakeServer(t, test.answers)
 			got := runTool(t, endpoint, test.stdin, strings.Fields(test.args)...)
 			if code := exit.CodeOf(got.err); code != test.code {
 				t.Errorf("exit code %d, want %d: %v", code, test.code, got.err)
@@ -232,9 +195,9 @@ func TestClusterCommands(t *testing.T) {
 					t.Errorf("no %q in\n%s", part, text)
 				}
 			}
-			for key, body := range bodies {
-				if strings.HasPrefix(key, "POST") && body != test.sent {
-					t.Errorf("sent %s, want %s", body, test.sent)
+			for _, c := range calls() {
+				if strings.HasPrefix(c.Action, "POST") && c.Input != test.sent {
+					t.Errorf("sent %s, want %s", c.Input, test.sent)
 				}
 			}
 		})
@@ -243,7 +206,7 @@ func TestClusterCommands(t *testing.T) {
 
 // TestDrainWaits: the command returns when its time is over, or when it is interrupted.
 func TestDrainWaits(t *testing.T) {
-	endpoint, _ := adminServer(t, map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`})
+	endpoint, _ := fakeServer(t, map[string]any{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)
 	got := runToolIn(ctx, endpoint, "", "cluster", "drain", "--wait", "1h")

@@ -157,7 +157,7 @@ func (o *options) completeUsers(cmd *cobra.Command, args []string, _ string) ([]
 func (o *options) offerNative(cmd *cobra.Command, args []string, list func(context.Context, *native.Conn) ([]string, error)) ([]string,
 	cobra.ShellCompDirective) {
 	return o.offer(cmd, args, func(ctx context.Context, w *wire) ([]string, error) {
-		n, err := o.openNative(w)
+		n, err := native.Open(w.api)
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func dedupLookupCommand(o *options) *cobra.Command {
 			if topic {
 				return w.lookUpAtTopic(cmd.Context(), p, args[0], f.id(args[1]))
 			}
-			return o.lookUpAtQueue(cmd.Context(), w, p, args[0], f.id(args[1]))
+			return w.lookUpAtQueue(cmd.Context(), p, args[0], f.id(args[1]))
 		}),
 	}
 	f.bind(c)
@@ -66,11 +66,11 @@ func dedupLookupCommand(o *options) *cobra.Command {
 }
 
 // lookUpAtQueue prints the entry of a queue for an id.
-func (o *options) lookUpAtQueue(ctx context.Context, w *wire, p *printer, name string, id api.DeduplicationID) error {
+func (w *wire) lookUpAtQueue(ctx context.Context, p *printer, name string, id api.DeduplicationID) error {
 	if err := fifoQueue(name); err != nil {
 		return err
 	}
-	n, err := o.openNative(w)
+	n, err := native.Open(w.api)
 	if err != nil {
 		return err
 	}

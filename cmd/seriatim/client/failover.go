@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +20,6 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/owntoken"
 )
 
-// dialMax bounds the time in which a node must accept a connection when there
-// are others to ask instead.
-const dialMax = 3 * time.Second
-
 // port is the admin port of several nodes of one cluster. Safe for concurrent use.
 type port struct {
 	addresses []string // URLs without a trailing slash, at least one
@@ -30,16 +27,6 @@ type port struct {
 	// machine.
 	guessed  bool
 	answered atomic.Int32
-}
-
-// request is a request for any node of the cluster.
-type request struct {
-	method, path string
-	header       map[string]string
-	body         []byte
-	// repeatable is true if sending the request twice has the effect of sending it once. Then
-	// another node may be asked after a connection broke.
-	repeatable bool
 }
 
 // answer is a complete answer of one node.
@@ -50,72 +37,92 @@ type answer struct {
 	from   string // address of the node
 }
 
-// send asks one node after another until one answers. It repeats a request that may have taken
-// effect only if the request is repeatable.
-func (w *wire) send(ctx context.Context, r request) (answer, error) {
+// inTurn makes an attempt at one admin port after another until one answers. It repeats a request that
+// may have taken effect only if the request is repeatable. An attempt returns the status of the answer,
+// and whether the node may have received the request.
+func (w *wire) inTurn(ctx context.Context, repeatable bool, attempt func(base string, last bool) (status int, sent bool, err error)) error {
 	if err := w.exposed(); err != nil {
-		return answer{}, err
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.timeout)
-	defer cancel()
-	p := w.admin
-	var refused *answer
+	p, refused := w.admin, false
 	var failures []error
 	first := int(p.answered.Load())
 	for i := range p.addresses {
 		at := (first + i) % len(p.addresses)
-		got, sent, err := w.attempt(ctx, at, i == len(p.addresses)-1, r)
-		if err == nil && r.repeatable && got.status == http.StatusServiceUnavailable { // another node may know a leader
-			refused = &got
+		status, sent, err := attempt(p.addresses[at], i == len(p.addresses)-1)
+		switch {
+		case err == nil && repeatable && status == http.StatusServiceUnavailable:
+			refused = true // another node may have a leader
 			continue
-		}
-		if err == nil {
+		case err == nil:
 			p.answered.Store(int32(at)) //nolint:gosec // the length of a typed list
-			return got, nil
-		}
-		if ctx.Err() != nil || sent && !r.repeatable {
-			return answer{}, unanswered(p.addresses[at], err, sent && !r.repeatable)
+			return nil
+		case ctx.Err() != nil || sent && !repeatable:
+			return unanswered(p.addresses[at], err, sent && !repeatable)
 		}
 		failures = append(failures, unanswered(p.addresses[at], err, false))
 	}
-	if refused != nil {
-		return *refused, nil
+	if refused {
+		return nil
 	}
-	return answer{}, joined(failures)
+	return joined(failures)
+}
+
+// send sends a request, with a JSON document unless body is nil, to one node after another until one
+// answers. Only a GET may be repeated.
+func (w *wire) send(ctx context.Context, method, path string, body []byte) (got answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	repeatable := method == http.MethodGet
+	err = w.inTurn(ctx, repeatable, func(base string, last bool) (int, bool, error) {
+		ctx := ctx
+		if !last && repeatable {
+			share, cancel := context.WithTimeout(ctx, w.share(len(w.admin.addresses)))
+			defer cancel()
+			ctx = share
+		}
+		response, sent, err := w.roundTrip(ctx, w.http, func() (*http.Request, error) {
+			q, err := http.NewRequestWithContext(ctx, method, base+path, bytes.NewReader(body))
+			if err == nil && body != nil {
+				q.Header.Set("Content-Type", "application/json")
+			}
+			return q, err
+		})
+		if err != nil {
+			return 0, sent, err
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+		if err == nil {
+			got = answer{status: response.StatusCode, header: response.Header, body: text, from: base}
+		}
+		return response.StatusCode, true, err
+	})
+	return got, err
 }
 
 // share returns how long to wait for one of several nodes. By default that is longer than
 // request-timeout, after which a server reports that it has no leader.
 func (w *wire) share(nodes int) time.Duration { return w.timeout/time.Duration(nodes) + w.timeout/10 }
 
-// attempt asks one node. sent is false if the node certainly received nothing.
-func (w *wire) attempt(ctx context.Context, at int, last bool, r request) (got answer, sent bool, err error) {
-	address := w.admin.addresses[at]
-	if !last && r.repeatable {
-		share, cancel := context.WithTimeout(ctx, w.share(len(w.admin.addresses)))
-		defer cancel()
-		ctx = share
-	}
+// roundTrip sends a request to one node, and once more if it has learnt the token of the node. sent is
+// false if the node certainly received nothing.
+func (w *wire) roundTrip(ctx context.Context, client *http.Client, build func() (*http.Request, error)) (response *http.Response, sent bool,
+	err error) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
-	q, err := http.NewRequestWithContext(ctx, r.method, address+r.path, bytes.NewReader(r.body))
-	if err != nil {
-		return answer{}, false, err
+	for {
+		request, err := build()
+		if err != nil {
+			return nil, false, err
+		}
+		request.Header.Set("User-Agent", "seriatim-cli")
+		w.authorize(request)
+		response, err := client.Do(request.WithContext(ctx))
+		if err != nil || !w.learnToken(response) {
+			return response, sent, err
+		}
+		response.Body.Close()
 	}
-	for name, value := range r.header {
-		q.Header.Set(name, value)
-	}
-	q.Header.Set("User-Agent", "seriatim-cli")
-	w.authorize(q)
-	response, err := w.http.Do(q)
-	if err != nil {
-		return answer{}, sent, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
-	if err == nil && w.learnToken(response) {
-		return w.attempt(ctx, at, last, r)
-	}
-	return answer{status: response.StatusCode, header: response.Header, body: body, from: address}, true, err
 }
 
 // exposed returns an error if the token would go to a guessed address without TLS.
@@ -209,20 +216,15 @@ func joined(failures []error) error {
 
 // httpClient returns the client for the admin port. With several addresses it gives up early on a
 // node that does not accept a connection.
-func httpClient(o *options, addresses int) (*http.Client, error) {
-	trusted, err := trustedBy(o.caFile)
-	if err != nil {
-		return nil, err
-	}
+func httpClient(trusted *tls.Config, timeout time.Duration, addresses int) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig, transport.ForceAttemptHTTP2 = trusted, false // HTTP/1.1 is all the commands need
-	transport.MaxIdleConnsPerHost = atOnceMax
 	if addresses > 1 {
-		limit := min(dialMax, o.timeout/time.Duration(addresses))
+		limit := min(native.DialMax, timeout/time.Duration(addresses))
 		transport.DialContext = (&net.Dialer{Timeout: limit}).DialContext
 		transport.TLSHandshakeTimeout = limit
 	}
-	return &http.Client{Transport: transport, CheckRedirect: stay}, nil
+	return &http.Client{Transport: transport, CheckRedirect: stay}
 }
 
 // stay follows no redirect. Nodes never redirect, and another server could redirect tokens.

@@ -2,12 +2,12 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,11 +90,12 @@ func refusal(code codes.Code, reason, text string) error {
 // call is one request that the fake server saw.
 type call struct {
 	Action string
-	Input  any // a proto.Message of the native API, or a JSON object
+	Input  any // a proto.Message of the native API, or the text of a body
 }
 
 // fakeServer answers each request with a fixed answer and records them: a method of the native API
-// with a message, and a method and path of the admin port with a document.
+// with a message, and a method and path of the admin port with a document, after its status unless
+// that is 200.
 func fakeServer(t *testing.T, answers map[string]any) (endpoint string, calls func() []call) {
 	t.Helper()
 	var mu sync.Mutex
@@ -125,13 +126,12 @@ func fakeServer(t *testing.T, answers map[string]any) (endpoint string, calls fu
 		if err != nil {
 			t.Error(err)
 		}
-		var in any
-		if len(body) > 0 {
-			if err := json.Unmarshal(body, &in); err != nil {
-				t.Errorf("%s: %v", r.URL, err)
-			}
+		answer, _ := find(r.Method+" "+r.URL.RequestURI(), string(body)).(string)
+		status, text, _ := strings.Cut(answer, " ")
+		if code, err := strconv.Atoi(status); err == nil {
+			w.WriteHeader(code)
+			answer = text
 		}
-		answer, _ := find(r.Method+" "+r.URL.RequestURI(), in).(string)
 		if _, err := io.WriteString(w, answer); err != nil {
 			t.Error(err)
 		}

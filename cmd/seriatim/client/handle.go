@@ -68,7 +68,7 @@ func handleCommand(o *options, c *cobra.Command, of func(*cobra.Command) (handle
 		if p.format == formatJSON {
 			err = p.print(map[string]any{change.past: len(handles) - len(refused), "refused": refused}, nil)
 		}
-		return errors.Join(err, p.changed(refused, len(handles), change.past))
+		return errors.Join(err, p.changed(len(refused), len(handles), change.past))
 	})
 	return c
 }
@@ -98,11 +98,10 @@ type refusedHandle struct {
 }
 
 // changed prints the number of changed messages. It returns an error if some were refused.
-func (p *printer) changed(refused []refusedHandle, total int, past string) error {
-	if len(refused) > 0 {
-		return exit.New(exit.Partial,
-			fmt.Errorf("%d of %s %s not %s", len(refused), plural.Count(total, "message", "messages"),
-				plural.Form(len(refused), "was", "were"), past), "")
+func (p *printer) changed(refused, total int, past string) error {
+	if refused > 0 {
+		return exit.New(exit.Partial, fmt.Errorf("%d of %s %s not %s", refused, plural.Count(total, "message", "messages"),
+			plural.Form(refused, "was", "were"), past), "")
 	}
 	p.say("%s %d", past, total)
 	return nil

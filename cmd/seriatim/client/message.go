@@ -34,7 +34,7 @@ type attributeValue struct {
 	BinaryValue []byte `json:",omitempty"`
 }
 
-// messageFlags holds the flags of a message to send or to schedule.
+// messageFlags holds the flags of a message to send, schedule or publish.
 type messageFlags struct {
 	group, deduplication, trace string
 	attributes                  []string
@@ -47,7 +47,11 @@ func (f *messageFlags) bind(c *cobra.Command, group string) {
 	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "",
 		"deduplication id: a second message with it is dropped while the window lasts")
 	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
-	fl.StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
+}
+
+// bindTrace adds the flag for the trace header, which messages to topics lack.
+func (f *messageFlags) bindTrace(c *cobra.Command) {
+	c.Flags().StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
 }
 
 // message returns the message to send.
@@ -96,6 +100,7 @@ func sendCommand(o *options) *cobra.Command {
 		}),
 	}
 	f.bind(c, "message group id, required on FIFO queues")
+	f.bindTrace(c)
 	c.Flags().IntVar(&delay, "delay", 0, "seconds until the message can be received, 0 to 900")
 	return c
 }
@@ -104,8 +109,15 @@ func sendCommand(o *options) *cobra.Command {
 // limits.
 func number(v int) *int32 { return new(int32(max(math.MinInt32, min(v, math.MaxInt32)))) } //nolint:gosec // bounded
 
+// sentResult is the result of a message.
+type sentResult interface {
+	GetMessageId() string //nolint:revive // the spelling of the API
+	GetSequenceNumber() uint64
+	GetDuplicate() bool
+}
+
 // printSent makes a call that sends one message, and shows its result.
-func printSent(cmd *cobra.Command, n *native.Conn, p *printer, send func(context.Context, *api.Client) ([]*api.Result, error)) error {
+func printSent[R sentResult](cmd *cobra.Command, n *native.Conn, p *printer, send func(context.Context, *api.Client) ([]R, error)) error {
 	results, err := native.Get(cmd.Context(), n, send)
 	if err != nil {
 		return err
@@ -113,17 +125,13 @@ func printSent(cmd *cobra.Command, n *native.Conn, p *printer, send func(context
 	if len(results) != 1 || results[0].GetMessageId() == "" {
 		return errors.New("the answer has no message id")
 	}
-	return p.printAccepted(results[0].GetMessageId(), sequenceText(results[0].GetSequenceNumber()), results[0].GetDuplicate())
-}
-
-// printAccepted shows the answer of a send or of a publish.
-func (p *printer) printAccepted(id, sequenceNumber string, duplicate bool) error {
-	doc := map[string]any{"messageId": id}
-	row := []string{id}
-	if sequenceNumber != "" {
-		doc["sequenceNumber"] = sequenceNumber
-		row = append(row, sequenceNumber)
+	doc := map[string]any{"messageId": results[0].GetMessageId()}
+	row := []string{results[0].GetMessageId()}
+	if number := sequenceText(results[0].GetSequenceNumber()); number != "" {
+		doc["sequenceNumber"] = number
+		row = append(row, number)
 	}
+	duplicate := results[0].GetDuplicate()
 	if duplicate {
 		doc["duplicate"] = true
 	}
@@ -307,7 +315,7 @@ func receive(cmd *cobra.Command, n *native.Conn, p *printer, f *receiveFlags, qu
 	if err != nil {
 		return err
 	}
-	return p.changed(refused, len(handles), deletion.past)
+	return p.changed(len(refused), len(handles), deletion.past)
 }
 
 // sourceARN returns the ARN of the source of a message in a dead-letter queue, for JSON output. Both

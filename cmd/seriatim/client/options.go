@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
-	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 // Environment variables of the tool. The server refuses unknown SERIATIM_ variables except these.
@@ -97,7 +97,7 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	connections, err := httpClient(o, len(admin.addresses))
+	trusted, err := trustedBy(o.caFile)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,8 +109,11 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 		return nil, nil, exit.New(exit.Usage, fmt.Errorf("--account %q is not an account", o.account),
 			"an account has 12 digits; seriatim account list shows them")
 	}
-	w := &wire{endpoints: endpoints, signer: signerFrom(os.Getenv), accountID: o.account, admin: admin, token: token, timeout: o.timeout,
-		http: connections, ownTokens: new(sync.Map)}
+	w := &wire{
+		api:   native.Options{Addresses: endpoints, TLS: trusted, Timeout: o.timeout, Account: o.account, Key: keyFrom(os.Getenv)},
+		admin: admin, token: token, timeout: o.timeout, ownTokens: new(sync.Map),
+		http: httpClient(trusted, o.timeout, len(admin.addresses)),
+	}
 	return w, &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: o.output}, nil
 }
 
@@ -133,17 +136,14 @@ func (o *options) adminToken() (string, error) {
 	return token, nil
 }
 
-// signerFrom returns the signer for the client port from the variables of all AWS tools, nil
-// without a key. A flag for the secret would show it to other users of the machine.
-func signerFrom(environment func(string) string) *sigv4.Signer {
+// keyFrom returns the key for the client port from the variables of all AWS tools, nil without one. A
+// flag for the secret would show it to other users of the machine.
+func keyFrom(environment func(string) string) *api.Key {
 	id, secret := environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY")
 	if id == "" || secret == "" {
 		return nil
 	}
-	return &sigv4.Signer{
-		KeyID: id, Secret: secret, Service: "sqs", Now: time.Now,
-		Region: cmp.Or(environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), "us-east-1"),
-	}
+	return &api.Key{ID: id, Secret: secret, Region: cmp.Or(environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), "us-east-1")}
 }
 
 // ports parses the addresses of the client and admin ports.
@@ -267,24 +267,11 @@ func (o *options) runNative(do func(cmd *cobra.Command, n *native.Conn, p *print
 		if err != nil {
 			return err
 		}
-		n, err := o.openNative(w)
+		n, err := native.Open(w.api)
 		if err != nil {
 			return err
 		}
 		defer n.Close()
 		return ended(do(cmd, n, p, args))
 	}
-}
-
-// openNative connects to the native API at the client ports.
-func (o *options) openNative(w *wire) (*native.Conn, error) {
-	trusted, err := trustedBy(o.caFile)
-	if err != nil {
-		return nil, err
-	}
-	options := native.Options{Addresses: w.endpoints, TLS: trusted, Timeout: o.timeout, Account: o.account}
-	if s := w.signer; s != nil {
-		options.KeyID, options.Secret, options.Region = s.KeyID, s.Secret, s.Region
-	}
-	return native.Open(options)
 }

@@ -98,7 +98,7 @@ func (p *progress) report() {
 		_ = json.NewEncoder(p.words).Encode(map[string]any{"bytes": bytes, "seconds": elapsed}) // a failed write cannot be reported
 	case progressAuto:
 		size := float64(bytes) / (1 << 20)
-		fmt.Fprintf(p.words, "\r%.1f MiB, %.1f MiB/s ", size, size/max(elapsed, 0.001)) //nolint:errcheck // a failed write cannot be reported
+		fmt.Fprintf(p.words, "\r%.1f MiB, %.1f MiB/s ", size, size/max(elapsed, 0.001)) //nolint:errcheck // cannot be reported
 	default:
 		return
 	}
@@ -118,7 +118,7 @@ func (p *progress) moved(moved, total int64) {
 		p.lines++
 	}
 	if p.form == progressAuto {
-		fmt.Fprintf(p.words, "\r%d of %s moved ", moved, plural.Count(total, "message", "messages")) //nolint:errcheck // a failed write cannot be reported
+		fmt.Fprintf(p.words, "\r%d of %s moved ", moved, plural.Count(total, "message", "messages")) //nolint:errcheck // cannot be reported
 		p.lines++
 	}
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"net/url"
 	"path"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
@@ -29,7 +28,7 @@ func queueListCommand(o *options) *cobra.Command {
 		Example: "  seriatim queue list\n  seriatim queue list --prefix orders -o json\n" +
 			"  seriatim queue list --counts=false   # names only",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			n, err := o.openNative(w)
+			n, err := native.Open(w.api)
 			if err != nil {
 				return err
 			}
@@ -149,14 +148,17 @@ func (w *wire) countByAdmin(ctx context.Context, list queueList, prefix string) 
 // describeAll describes many queues, without those that were deleted meanwhile.
 func describeAll(ctx context.Context, n *native.Conn, names []string) ([]queueInfo, error) {
 	found := make([]queueInfo, len(names))
-	err := forEach(ctx, len(names), func(ctx context.Context, i int) error {
-		var err error
-		if found[i], err = describe(ctx, n, names[i]); exit.CodeOf(err) == exit.NotFound {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnceMax)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			if found[i], err = describe(ctx, n, name); exit.CodeOf(err) == exit.NotFound {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	queues := make([]queueInfo, 0, len(found))
@@ -166,28 +168,4 @@ func describeAll(ctx context.Context, n *native.Conn, names []string) ([]queueIn
 		}
 	}
 	return queues, nil
-}
-
-// forEach calls do with the numbers below n, many at a time. It stops at the first error and
-// returns it.
-func forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var working sync.WaitGroup
-	for range min(n, atOnceMax) {
-		working.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1) - 1)
-				if i >= n {
-					return
-				}
-				if err := do(ctx, i); err != nil {
-					cancel(err) // keeps the first error
-				}
-			}
-		})
-	}
-	working.Wait()
-	return context.Cause(ctx)
 }

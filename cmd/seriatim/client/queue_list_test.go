@@ -1,9 +1,7 @@
 package client
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,35 +14,6 @@ import (
 
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
-
-func TestForEach(t *testing.T) {
-	const n = 1000
-	var done [n]atomic.Int32
-	if err := forEach(t.Context(), n, func(_ context.Context, i int) error { done[i].Add(1); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	for i := range done {
-		if done[i].Load() != 1 {
-			t.Errorf("%d was done %d times", i, done[i].Load())
-		}
-	}
-	failure := errors.New("seven")
-	var calls atomic.Int32
-	err := forEach(t.Context(), n, func(ctx context.Context, i int) error {
-		calls.Add(1)
-		if i == 7 {
-			return failure
-		}
-		<-ctx.Done() // nobody goes on after the failure
-		return ctx.Err()
-	})
-	if !errors.Is(err, failure) || calls.Load() > atOnceMax {
-		t.Errorf("%v after %d calls", err, calls.Load())
-	}
-	if err := forEach(t.Context(), 0, nil); err != nil {
-		t.Error(err)
-	}
-}
 
 // TestListAtOnce fails if the tool asks for queues one after another.
 func TestListAtOnce(t *testing.T) {

@@ -143,7 +143,7 @@ func openBackup(name string, stdin io.Reader) (backup io.ReadCloser, size int64,
 // restoreBackup uploads a backup and waits until all of it is restored.
 func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, secretsKey []byte, withoutAccessKeys bool,
 	show *progress) (cluster.Restored, error) {
-	response, err := w.stream(ctx, func(base string) (*http.Request, error) {
+	response, err := w.stream(ctx, false, func(base string) (*http.Request, error) {
 		target := base + "/v1/restore"
 		if withoutAccessKeys {
 			target += "?without-access-keys=true"

@@ -61,6 +61,7 @@ func scheduleCommand(o *options) *cobra.Command {
 	fl.DurationVar(&f.in, "in", 0, "time until delivery, such as 90s or 24h, by the clock of this machine")
 	fl.StringVar(&f.partitionKey, "partition-key", "", "partition key; a group must be equal to it")
 	f.message.bind(c, "message group id")
+	f.message.bindTrace(c)
 	c.MarkFlagsMutuallyExclusive("at", "in")
 	return c
 }
@@ -188,9 +189,7 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 	if p.format == formatJSON {
 		err = p.print(document, nil)
 	}
-	return errors.Join(err,
-		exit.New(exit.Partial, fmt.Errorf("%d of %s %s not cancelled", len(refused), plural.Count(len(numbers), "message", "messages"),
-			plural.Form(len(refused), "was", "were")), ""))
+	return errors.Join(err, p.changed(len(refused), len(numbers), "cancelled"))
 }
 
 // refusedNumber is a scheduled message that was not cancelled, in JSON output.

@@ -58,7 +58,7 @@ func checkCommand(o *options) *cobra.Command {
 				if err := w.single(cmd); err != nil {
 					return err
 				}
-				got, err := w.send(cmd.Context(), request{method: http.MethodGet, path: path, repeatable: true})
+				got, err := w.send(cmd.Context(), http.MethodGet, path, nil)
 				if err != nil {
 					return err
 				}
@@ -271,7 +271,7 @@ func (n eachNode) Get(ctx context.Context, address, path string) (int, []byte, e
 		return 0, nil, fmt.Errorf("%s has no TLS, and the token would go there in the clear", address)
 	}
 	only.admin = &port{addresses: []string{address}, guessed: n.admin.guessed}
-	got, err := only.send(ctx, request{method: http.MethodGet, path: path, repeatable: true})
+	got, err := only.send(ctx, http.MethodGet, path, nil)
 	return got.status, got.body, err
 }
 

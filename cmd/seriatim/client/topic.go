@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -216,14 +215,8 @@ func topicDeleteCommand(o *options) *cobra.Command {
 	return q.of(c)
 }
 
-// publishFlags holds the flags of topic publish.
-type publishFlags struct {
-	group, deduplication, subject string
-	attributes                    []string
-}
-
 func publishCommand(o *options) *cobra.Command {
-	f := &publishFlags{}
+	f, subject := &messageFlags{}, ""
 	c := &cobra.Command{
 		Use: "publish TOPIC [MESSAGE]", Short: "Publish one message",
 		Long: "Publish one message. Without MESSAGE, or with -, it is read from standard input.",
@@ -232,44 +225,26 @@ func publishCommand(o *options) *cobra.Command {
 		Args:              arguments.OptionalLast("TOPIC", "MESSAGE"),
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			return publish(cmd, n, p, f, args)
+			text, err := textOf(cmd, "message", args)
+			if err != nil {
+				return err
+			}
+			m, err := f.message(cmd, text)
+			if err != nil {
+				return err
+			}
+			published := &api.TopicMessage{
+				Message: text, GroupId: m.GroupId, DeduplicationId: m.DeduplicationId, Attributes: m.GetAttributes(),
+			}
+			if cmd.Flags().Changed("subject") {
+				published.Subject = &subject
+			}
+			return printSent(cmd, n, p, func(ctx context.Context, c *api.Client) ([]*api.PublishResult, error) {
+				return c.Publish(ctx, qualifiedOf(args[0]), published)
+			})
 		}),
 	}
-	fl := c.Flags()
-	fl.StringVarP(&f.group, "group", "g", "", "message group id, required on FIFO topics")
-	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "",
-		"deduplication id: a second message with it is dropped while the window lasts")
-	fl.StringVar(&f.subject, "subject", "", "subject in the envelope")
-	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
+	f.bind(c, "message group id, required on FIFO topics")
+	c.Flags().StringVar(&subject, "subject", "", "subject in the envelope")
 	return c
-}
-
-func publish(cmd *cobra.Command, n *native.Conn, p *printer, f *publishFlags, args []string) error {
-	text, err := textOf(cmd, "message", args)
-	if err != nil {
-		return err
-	}
-	attributes, err := messageAttributes(f.attributes)
-	if err != nil {
-		return err
-	}
-	m := &api.TopicMessage{Message: text, Attributes: attributes}
-	for flag, field := range map[string]struct {
-		to   **string
-		text *string
-	}{"group": {&m.GroupId, &f.group}, "deduplication-id": {&m.DeduplicationId, &f.deduplication}, "subject": {&m.Subject, &f.subject}} {
-		if cmd.Flags().Changed(flag) {
-			*field.to = field.text
-		}
-	}
-	results, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) ([]*api.PublishResult, error) {
-		return c.Publish(ctx, qualifiedOf(args[0]), m)
-	})
-	if err != nil {
-		return err
-	}
-	if len(results) != 1 || results[0].GetMessageId() == "" {
-		return errors.New("the answer has no message id")
-	}
-	return p.printAccepted(results[0].GetMessageId(), sequenceText(results[0].GetSequenceNumber()), results[0].GetDuplicate())
 }

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -37,27 +39,14 @@ func trustedBy(file string) (*tls.Config, error) {
 
 // tlsFailure explains the failure of a secure connection. It returns nil for other errors.
 func tlsFailure(address string, err error) error {
-	var authority x509.UnknownAuthorityError
-	var name x509.HostnameError
-	var invalid x509.CertificateInvalidError
-	var verification *tls.CertificateVerificationError
-	var alert tls.AlertError
-	hint := ""
+	text := cause(err).Error()
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return exit.New(exit.Unavailable, fmt.Errorf("%s answers without TLS", address), "write it with http:// instead of https://")
-	case errors.As(err, &authority):
-		hint = "name the file with the certificate of its authority: --ca-file FILE"
-	case errors.As(err, &name):
-		hint = "use a host name or address for which the certificate was issued"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		hint = "renew the certificate, unless the clock of this machine is wrong"
-	case errors.As(err, &verification):
-	case errors.As(err, &alert):
-	default:
-		return nil
+	case strings.Contains(text, "tls: "), strings.Contains(text, "x509: "):
+		return exit.New(exit.Unavailable, fmt.Errorf("no secure connection to %s: %w", address, cause(err)), native.CertificateHint(text))
 	}
-	return exit.New(exit.Unavailable, fmt.Errorf("no secure connection to %s: %w", address, cause(err)), hint)
+	return nil
 }
 
 // cause removes the method and URL that net/http adds, because the caller names the address.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
-	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -24,11 +23,9 @@ const answerBytesMax = 64 << 20
 // wire sends single requests to the admin port of a cluster, and holds the settings for the client
 // port. Safe for concurrent use.
 type wire struct {
-	endpoints []string      // URLs of the client ports
-	signer    *sigv4.Signer // of requests to the client port; nil: they are not signed
-	accountID string        // of requests without a signature; empty: that of the cluster
-	admin     *port
-	token     string // for the admin port; empty: none
+	api   native.Options // of the client port
+	admin *port
+	token string // for the admin port; empty: none
 	// ownTokens holds the tokens of nodes on this machine, by host:port, see learnToken.
 	ownTokens *sync.Map
 	timeout   time.Duration // for one request, over all nodes
@@ -38,10 +35,10 @@ type wire struct {
 // qualified returns qualifiedOf, with the account of --account unless text has one.
 func (w *wire) qualified(text string) string {
 	name := qualifiedOf(text)
-	if strings.Contains(name, "/") || w.accountID == "" {
+	if strings.Contains(name, "/") || w.api.Account == "" {
 		return name
 	}
-	return w.accountID + "/" + name
+	return w.api.Account + "/" + name
 }
 
 // adminError is a refusal by the admin port.
@@ -58,7 +55,7 @@ func (w *wire) get(ctx context.Context, path string, query url.Values, out any) 
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	return w.ask(ctx, request{method: http.MethodGet, path: path, repeatable: true}, out)
+	return w.ask(ctx, http.MethodGet, path, nil, out)
 }
 
 // post sends one JSON document to the admin port.
@@ -67,12 +64,11 @@ func (w *wire) post(ctx context.Context, path string, in, out any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	return w.ask(ctx, request{method: http.MethodPost, path: path, body: body,
-		header: map[string]string{"Content-Type": "application/json"}}, out)
+	return w.ask(ctx, http.MethodPost, path, body, out)
 }
 
-func (w *wire) ask(ctx context.Context, r request, out any) error {
-	got, err := w.send(ctx, r)
+func (w *wire) ask(ctx context.Context, method, path string, body []byte, out any) error {
+	got, err := w.send(ctx, method, path, body)
 	if err != nil {
 		return err
 	}
@@ -80,7 +76,7 @@ func (w *wire) ask(ctx context.Context, r request, out any) error {
 		return adminRefusal(got)
 	}
 	if err := json.Unmarshal(got.body, out); err != nil {
-		return exit.New(exit.Failed, fmt.Errorf("%s%s: unreadable answer: %w", got.from, r.path, err), adminHint)
+		return exit.New(exit.Failed, fmt.Errorf("%s%s: unreadable answer: %w", got.from, path, err), adminHint)
 	}
 	return nil
 }
@@ -96,9 +92,6 @@ func (w *wire) single(cmd *cobra.Command) error {
 
 const adminHint = "is the server running there? set --admin or SERIATIM_ADMIN to the admin port of a node, or start one with: seriatim dev"
 
-// plainRequest is part of the answer of a port with TLS to a request without TLS.
-const plainRequest = "HTTP request to an HTTPS server"
-
 // adminRefusal explains an answer of the admin port other than 200.
 func adminRefusal(a answer) error {
 	if a.status >= 300 && a.status < 400 {
@@ -111,7 +104,7 @@ func adminRefusal(a answer) error {
 	case unreadable != nil && a.status == http.StatusNotFound:
 		return exit.New(exit.Usage, fmt.Errorf("%s is not the admin port of a node (it answers %s)", a.from, shortly(a)),
 			"set --admin or SERIATIM_ADMIN to an admin port, by default 9325; if it is one, the node runs an older version")
-	case strings.Contains(string(a.body), plainRequest):
+	case strings.Contains(string(a.body), "HTTP request to an HTTPS server"): // of a port with TLS
 		return exit.New(exit.Unavailable, fmt.Errorf("the admin port %s has TLS", a.from),
 			"name it: --admin "+strings.Replace(a.from, "http:", "https:", 1))
 	case refused.Error == "":

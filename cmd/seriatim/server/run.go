@@ -342,6 +342,6 @@ func awaitNode(ctx context.Context, node *cluster.Node, notify func(missing erro
 // and to standard error, which a supervisor keeps.
 func (p program) fatal(code cluster.ExitCode, err error) {
 	p.log.Error("the node must not continue and ends", "exit_code", int(code), "error", err)
-	fmt.Fprintf(p.words, "seriatim: the node must not continue (exit code %d): %v\n", code, err) //nolint:errcheck // a failed write cannot be reported
+	fmt.Fprintf(p.words, "seriatim: the node must not continue (exit code %d): %v\n", code, err) //nolint:errcheck // cannot be reported
 	p.exit(int(code))
 }

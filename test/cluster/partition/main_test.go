@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(network.Inside(func() int { return harness.WithBinary(&binary, m.Run) }))
 }
 
-// waitMax bounds every wait on a slow, shared machine. askFor is how long a side that must not
-// answer is called.
+// waitMax bounds every wait on a slow, shared machine. askFor is the time for which a side that must
+// not answer is called.
 const (
 	waitMax = 90 * time.Second
 	askFor  = 5 * time.Second

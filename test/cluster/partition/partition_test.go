@@ -269,7 +269,7 @@ func TestMembersChangeWhileDivided(t *testing.T) {
 	w.eventually("remove", func() error { return w.post(rest[0], "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)) })
 	w.serves(append(rest, spare)...)
 	w.policy(network.Heal())
-	// A removed node is not told at once. It learns of its removal when it asks.
+	// A removed node learns of its removal only when it asks.
 	if code, err := old.WaitExit(waitMax); err != nil || code != exitRemoved {
 		t.Errorf("the removed node: exit code %d, %v", code, err)
 	}

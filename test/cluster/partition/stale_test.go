@@ -19,7 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
-// tries is how often a leader is made stale; make stale-reads sets it.
+// tries is the number of times that a leader is made stale; make stale-reads sets it.
 var tries = flag.Int("stale-tries", 2, "how often each test of stale reads makes a leader stale")
 
 // staleReads repeatedly asks the old leader for counts and messages of a queue, while the others

@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// minding is how long two clusters that know each other's addresses are watched.
+// minding is the time for which two clusters that know each other's addresses are watched.
 const minding = 5 * time.Second
 
 // tenant is one of two clusters on one network.

@@ -24,7 +24,7 @@ func acknowledged(e *history.Event) bool {
 		(e.Action == history.Send || e.Action == history.SendBatch)
 }
 
-// silenceAfter is how long after its end a fault still counts as a cause.
+// silenceAfter is the time after its end in which a fault still counts as a cause.
 const silenceAfter = 2_000_000
 
 // Recoveries returns the effects of all successful injections in a history.

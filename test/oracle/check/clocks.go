@@ -12,11 +12,11 @@ import (
 // harness's clock allow for the slack of the rules, and are not made while a wrong clock may keep
 // log time away from true time.
 
-// clockGrace is how long after the correction of a clock log time may still differ from true time
-// (faults.md I16).
+// clockGrace is the time after the correction of a clock in which log time may still differ from
+// true time (faults.md I16).
 const clockGrace = 60_000_000
 
-// clockTrifle is by how much a clock may be moved without any effect on the checks.
+// clockTrifle is the largest change of a clock that has no effect on the checks.
 const clockTrifle = 100
 
 // indexClocks finds the times in which a clock was moved by more than clockTrifle.

@@ -8,8 +8,8 @@ import (
 
 // Limits of I14.
 const (
-	// answerGrace is how long after the request timeout a minority node may still take to refuse,
-	// for the network and a busy machine.
+	// answerGrace is the time beyond the request timeout that a minority node may take to refuse, for
+	// the network and a busy machine.
 	answerGrace = 2_000_000
 	// leaseTime bounds how long an isolated leader still leads. Until then its answers are valid.
 	leaseTime = 3_000_000

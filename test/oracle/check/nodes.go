@@ -47,8 +47,8 @@ func (c *checker) checkStates() {
 	}
 }
 
-// endGrace is how long after a fault a node may still end because of it: the disk deadline of these
-// runs, plus some time to notice it and to exit.
+// endGrace is the time after a fault in which a node may still end because of it: the disk deadline
+// of these runs, plus some time to notice it and to exit.
 const endGrace = 10_000_000
 
 // explains maps exit codes to the faults that can cause them. No fault explains a replica that

@@ -10,8 +10,8 @@ import (
 // The usage of a process varies with its clients. There is a leak if, after all repairs, the later
 // measurements are all far above the earlier ones.
 const (
-	growthMost  = 100 // descriptors or goroutines, and as much as there was at first
-	growthLooks = 6   // fewer measurements tell nothing
+	growthMost  = 100 // of descriptors or goroutines: a leak grows by more than this, and by more than the first number
+	growthLooks = 6   // fewer measurements prove nothing
 )
 
 // grows reports whether all numbers in the later half are above those in the earlier half, and the

@@ -28,8 +28,8 @@ const (
 // event.
 type Extension struct {
 	Topic   string `json:"topic,omitempty"`
-	Session string `json:"session,omitempty"` // token of the lock: of an accept its answer, else under which the call was made
-	Next    bool   `json:"next,omitempty"`    // of an accept: of no session in particular
+	Session string `json:"session,omitempty"` // token of a lock: the one that an accept got, or the one under which another call was made
+	Next    bool   `json:"next,omitempty"`    // of an accept: of the next free session
 	Until   int64  `json:"until,omitempty"`   // of accept and renew: the lock's end in log time, milliseconds since 1970
 	State   string `json:"state,omitempty"`   // of a session; the empty one was never set
 	Due     int64  `json:"due,omitempty"`     // of a schedule: log time, milliseconds since 1970

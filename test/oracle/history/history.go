@@ -154,8 +154,8 @@ type Detail struct {
 	Since      int64             `json:"since,omitempty"`     // of a call to a minority: when its node was cut off
 	Extra      string            `json:"extra,omitempty"`     // of a send: the message's attributes, see AttributesText
 	Digests    int               `json:"digests,omitempty"`   // of an answer: messages whose digests were compared
-	BadDigest  string            `json:"badDigest,omitempty"` // the first that was not that of what it came with
-	Injected   bool              `json:"struck,omitempty"`    // of a fault: it was done, whatever became of its mending
+	BadDigest  string            `json:"badDigest,omitempty"` // the first wrong digest
+	Injected   bool              `json:"struck,omitempty"`    // of a fault: it was injected, whether or not its repair succeeded
 	Extension
 }
 
@@ -195,7 +195,7 @@ type Usage struct {
 	Pid         int   `json:"pid"`
 	Memory      int64 `json:"memory"` // resident, bytes
 	Descriptors int   `json:"descriptors"`
-	Goroutines  int   `json:"goroutines,omitempty"` // 0: not looked at
+	Goroutines  int   `json:"goroutines,omitempty"` // 0: not measured
 }
 
 // Possible reports whether the operation may have taken effect: it succeeded, or its outcome is
@@ -210,17 +210,17 @@ type Rules struct {
 	Seed       uint64           `json:"seed"`
 	Profile    string           `json:"profile,omitempty"` // which minimums hold
 	Commit     string           `json:"commit,omitempty"`
-	Command    string           `json:"command,omitempty"` // that makes the run again
+	Command    string           `json:"command,omitempty"` // repeats the run
 	Settings   string           `json:"settings,omitempty"`
 	Started    int64            `json:"started"` // wall clock of time 0, milliseconds since 1970
 	Window     int64            `json:"window"`  // deduplication, unless Windows has the queue
 	Windows    map[string]int64 `json:"windows,omitempty"`
 	Attempt    int64            `json:"attempt"` // receive attempts
 	Visibility int64            `json:"visibility"`
-	DeadLetter map[string]int   `json:"deadLetter,omitempty"` // queues with a dead-letter queue: the most receives
-	Slack      int64            `json:"slack"`                // within it of a deadline both outcomes are legal
-	Timeout    int64            `json:"timeout,omitempty"`    // of a request at a node that can do nothing
-	Skewed     int64            `json:"skewed,omitempty"`     // until when a clock was wrong in an earlier part
+	DeadLetter map[string]int   `json:"deadLetter,omitempty"` // maxReceiveCount of each queue with a dead-letter queue
+	Slack      int64            `json:"slack"`                // time around a deadline in which both outcomes are legal
+	Timeout    int64            `json:"timeout,omitempty"`    // of a request to a node without a majority
+	Skewed     int64            `json:"skewed,omitempty"`     // end of the last time with a wrong clock in an earlier part
 	Queues     []string         `json:"queues,omitempty"`     // that must be empty at the end
 	Unmodelled []string         `json:"unmodelled,omitempty"` // that the reference model does not follow
 	Quick      bool             `json:"quick,omitempty"`

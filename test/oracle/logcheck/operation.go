@@ -31,7 +31,7 @@ type trace struct {
 	at      position
 	id      string // in the entry: the operation's, or that of one try
 	logTime int64  // of the entry, milliseconds since 1970
-	effect  bool   // more changed than time
+	effect  bool   // changed more than log time
 	harmful bool   // executing it twice has a further effect
 }
 

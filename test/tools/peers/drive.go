@@ -79,7 +79,7 @@ func ownTime() time.Duration {
 type share struct {
 	times    []time.Duration
 	messages int
-	last     time.Time // when it finished the last one
+	last     time.Time // end of its last step
 	err      error
 }
 

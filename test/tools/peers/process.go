@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// endTime is how long a server may take to end before it is killed.
+// endTime is the time after which a server that has not ended is killed.
 const endTime = 10 * time.Second
 
 // server is a process that this program started, with its children.

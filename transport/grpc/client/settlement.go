@@ -53,7 +53,7 @@ func (c *Client) Abandon(ctx context.Context, queue string, handles ...string) e
 	return c.withoutSession(queue).Abandon(ctx, handles...)
 }
 
-// Abandon returns 1 to 10 messages: the next Receive brings them again.
+// Abandon returns 1 to 10 messages: the next Receive returns them again.
 func (s *Session) Abandon(ctx context.Context, handles ...string) error {
 	in := &seriatimpb.AbandonRequest{Queue: s.queue, Session: s.ref, ReceiptHandles: handles}
 	return settlement(ctx, s.client, in, seriatimpb.MessagesClient.Abandon, settled)

@@ -20,15 +20,15 @@ var hints = map[string]string{
 	"QueueDeletedRecently":       cooldownHint,
 	"PurgeQueueInProgress":       cooldownHint,
 	"OutcomeUnknown":             UnknownHint + ", or use a deduplication id or attempt id, which make repeating safe",
-	"RequestThrottled":           ThrottledHint,
-	"Throttled":                  ThrottledHint,
-	"MissingAuthenticationToken": KeyHint,
-	"InvalidClientTokenId":       KeyHint,
-	"SignatureDoesNotMatch":      KeyHint,
+	"RequestThrottled":           throttledHint,
+	"Throttled":                  throttledHint,
+	"MissingAuthenticationToken": keyHint,
+	"InvalidClientTokenId":       keyHint,
+	"SignatureDoesNotMatch":      keyHint,
 	"AccessDenied":               PolicyHint,
 	"AuthorizationError":         PolicyHint,
-	"NotFound":                   TopicsHint,
-	"ResourceNotFound":           TopicsHint,
+	"NotFound":                   topicsHint,
+	"ResourceNotFound":           topicsHint,
 	"NoLeader":                   LeaderHint,
 	"UnderPressure":              PressureHint,
 	"UpgradeNeeded":              "seriatim upgrade status shows the nodes with an older version",
@@ -40,26 +40,26 @@ var hints = map[string]string{
 		"shows the messages",
 }
 
-// Hints for errors that calls over HTTP can have, too.
+// Hints for errors that the admin port has, too.
 const (
-	KeyHint       = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one"
-	PolicyHint    = "seriatim policy put changes the permissions of a user"
-	QueuesHint    = "seriatim queue list shows the queues that exist"
-	TopicsHint    = "seriatim topic list shows the topics that exist, seriatim topic subscriptions the subscriptions"
-	ThrottledHint = "too many requests at a time: wait, then try again"
-	LeaderHint    = "a majority of the voters must run and reach each other's peer ports: see seriatim cluster status"
-	PressureHint  = "receives and deletes still work; seriatim doctor shows the missing resource and gives advice"
-	UnknownHint   = "the request may or may not have taken effect: look before you repeat it"
-	ReachHint     = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one " +
-		"with: seriatim dev"
+	PolicyHint   = "seriatim policy put changes the permissions of a user"
+	QueuesHint   = "seriatim queue list shows the queues that exist"
+	LeaderHint   = "a majority of the voters must run and reach each other's peer ports: see seriatim cluster status"
+	PressureHint = "receives and deletes still work; seriatim doctor shows the missing resource and gives advice"
+	UnknownHint  = "the request may or may not have taken effect: look before you repeat it"
 	// ManyHint is for several nodes of which none answers.
 	ManyHint = "a majority of the voters must run and answer: start the missing ones; seriatim cluster status asks a running node"
 )
 
 const (
+	keyHint        = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one"
+	topicsHint     = "seriatim topic list shows the topics that exist, seriatim topic subscriptions the subscriptions"
+	throttledHint  = "too many requests at a time: wait, then try again"
 	cooldownHint   = "the server runs with --aws-cooldowns; wait a minute"
 	clientPortHint = "set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324, with https:// if it has TLS"
-	timeoutHint    = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have " +
+	reachHint      = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one " +
+		"with: seriatim dev"
+	timeoutHint = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have " +
 		"taken effect: look before you repeat it"
 )
 
@@ -159,23 +159,23 @@ func unanswered(code codes.Code, text string, err error, nodes int) error {
 	case unreached && (strings.Contains(text, "looked like an HTTP/1.1 header") || strings.Contains(text, "no application protocol")):
 		return exit.New(exit.Usage, errors.New("that port does not serve this call"), clientPortHint)
 	case unreached && strings.Contains(text, "x509:"):
-		return exit.New(exit.Unavailable, errors.New("no secure connection: "+text), certificateHint(text))
+		return exit.New(exit.Unavailable, errors.New("no secure connection: "+text), CertificateHint(text))
 	case unreached && nodes > 1:
 		return exit.New(exit.Unavailable, fmt.Errorf("none of %d nodes answers at its client port; of the last one: %s", nodes, text),
 			ManyHint)
 	case unreached && strings.Contains(text, "error reading server preface"):
 		return exit.New(exit.Unavailable, errors.New("that port does not speak HTTP/2: "+text), clientPortHint)
 	case unreached:
-		return exit.New(exit.Unavailable, errors.New("cannot reach a client port: "+text), ReachHint)
+		return exit.New(exit.Unavailable, errors.New("cannot reach a client port: "+text), reachHint)
 	case code == codes.Unavailable:
 		return exit.New(exit.Unavailable, errors.New("the node went away before it answered: "+text), UnknownHint)
 	}
 	return exit.New(exit.Failed, err, "")
 }
 
-// certificateHint returns the hint for a refused certificate. The library returns the error only
+// CertificateHint returns the hint for a refused certificate. The library returns the error only
 // as a text.
-func certificateHint(text string) string {
+func CertificateHint(text string) string {
 	switch {
 	case strings.Contains(text, "unknown authority"):
 		return "name the file with the certificate of its authority: --ca-file FILE"

@@ -12,19 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// Throttling and full resources have the same code of the API, but different exit codes.
-func TestExhausted(t *testing.T) {
-	t.Parallel()
-	for reason, want := range map[string]exit.Code{"RequestThrottled": exit.Unavailable, "Throttled": exit.Unavailable,
-		"OverLimit": exit.Conflict} {
-		err := explain(&client.FailureError{Code: codes.ResourceExhausted, Reason: reason, Message: "later"}, "", 1)
-		if exit.CodeOf(err) != want {
-			t.Errorf("%s exits with %d, want %d", reason, exit.CodeOf(err), want)
-		}
-	}
-}
-
-// Each refusal has an exit code, and its text has the reason.
+// Each refusal has an exit code and a hint, and its text has the reason. Throttling and full resources
+// have the same code of the API, but different exit codes.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]struct {
@@ -32,17 +21,22 @@ func TestExitCodes(t *testing.T) {
 		exit exit.Code
 		hint string
 	}{
-		"QueueDoesNotExist":         {codes.NotFound, exit.NotFound, QueuesHint},
-		"ResourceNotFoundException": {codes.NotFound, exit.NotFound, ""},
-		"AccessDenied":              {codes.PermissionDenied, exit.Denied, PolicyHint},
-		"QueueNameExists":           {codes.AlreadyExists, exit.Conflict, "seriatim queue show NAME prints its attributes"},
-		"QueueDeletedRecently":      {codes.FailedPrecondition, exit.Conflict, cooldownHint},
-		"PurgeQueueInProgress":      {codes.FailedPrecondition, exit.Conflict, cooldownHint},
-		"InvalidParameterValue":     {codes.InvalidArgument, exit.Usage, ""},
-		"NoLeader":                  {codes.Unavailable, exit.Unavailable, LeaderHint},
-		"UnderPressure":             {codes.Unavailable, exit.Unavailable, PressureHint},
-		"RequestThrottled":          {codes.ResourceExhausted, exit.Unavailable, ThrottledHint},
-		"InternalFailure":           {codes.Internal, exit.Failed, ""},
+		"QueueDoesNotExist":          {codes.NotFound, exit.NotFound, QueuesHint},
+		"ResourceNotFoundException":  {codes.NotFound, exit.NotFound, ""},
+		"MissingAuthenticationToken": {codes.Unauthenticated, exit.Denied, keyHint},
+		"InvalidClientTokenId":       {codes.Unauthenticated, exit.Denied, keyHint},
+		"AccessDenied":               {codes.PermissionDenied, exit.Denied, PolicyHint},
+		"AuthorizationError":         {codes.PermissionDenied, exit.Denied, PolicyHint},
+		"QueueNameExists":            {codes.AlreadyExists, exit.Conflict, "seriatim queue show NAME prints its attributes"},
+		"QueueDeletedRecently":       {codes.FailedPrecondition, exit.Conflict, cooldownHint},
+		"PurgeQueueInProgress":       {codes.FailedPrecondition, exit.Conflict, cooldownHint},
+		"InvalidParameterValue":      {codes.InvalidArgument, exit.Usage, ""},
+		"NoLeader":                   {codes.Unavailable, exit.Unavailable, LeaderHint},
+		"UnderPressure":              {codes.Unavailable, exit.Unavailable, PressureHint},
+		"RequestThrottled":           {codes.ResourceExhausted, exit.Unavailable, throttledHint},
+		"Throttled":                  {codes.ResourceExhausted, exit.Unavailable, throttledHint},
+		"OverLimit":                  {codes.ResourceExhausted, exit.Conflict, ""},
+		"InternalFailure":            {codes.Internal, exit.Failed, ""},
 	} {
 		err := explain(&client.FailureError{Code: want.code, Reason: reason, Message: "text"}, "", 1)
 		if exit.CodeOf(err) != want.exit || exit.HintOf(err) != want.hint || err.Error() != reason+": text" {
@@ -135,7 +129,7 @@ func TestSeveralNodesThatDoNotAnswer(t *testing.T) {
 	if err := explain(refused, "", 3); exit.HintOf(err) != ManyHint || !strings.Contains(err.Error(), "none of 3 nodes") {
 		t.Errorf("%v, hint %q", err, exit.HintOf(err))
 	}
-	if err := explain(refused, "", 1); exit.HintOf(err) != ReachHint {
+	if err := explain(refused, "", 1); exit.HintOf(err) != reachHint {
 		t.Errorf("%v, hint %q", err, exit.HintOf(err))
 	}
 }

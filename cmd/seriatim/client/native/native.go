@@ -19,10 +19,10 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// When there are other nodes to ask, dialMax bounds the time in which a node must accept a
+// When there are other nodes to ask, DialMax bounds the time in which a node must accept a
 // connection, and answer a ping after keepaliveTime without an answer.
 const (
-	dialMax       = 3 * time.Second
+	DialMax       = 3 * time.Second
 	keepaliveTime = 10 * time.Second // the shortest that the library allows
 )
 
@@ -32,8 +32,7 @@ type Options struct {
 	TLS       *tls.Config   // for https
 	Timeout   time.Duration // for one call, over all nodes
 	Account   string        // of calls without a signature; empty: that of the cluster
-	// KeyID, Secret and Region sign the calls; without KeyID they are not signed.
-	KeyID, Secret, Region string
+	Key       *client.Key   // signs the calls; nil: they are not signed
 }
 
 // Conn makes calls. Safe for concurrent use.
@@ -43,18 +42,15 @@ type Conn struct {
 	timeout time.Duration
 }
 
-// Open makes a connection. The first call connects.
-func Open(o Options) (*Conn, error) {
-	var hosts []string
-	urls := make(map[string]string, len(o.Addresses))
-	secure := false
-	for i, address := range o.Addresses {
+// Hosts returns host and port of client ports, and whether they have TLS.
+func Hosts(addresses []string) (hosts []string, secure bool, err error) {
+	for i, address := range addresses {
 		u, err := url.Parse(address)
 		if err != nil {
-			return nil, exit.New(exit.Usage, err, "")
+			return nil, false, exit.New(exit.Usage, err, "")
 		}
 		if i > 0 && secure != (u.Scheme == "https") {
-			return nil, exit.New(exit.Usage, fmt.Errorf("some of %s are https and some are not", strings.Join(o.Addresses, ", ")),
+			return nil, false, exit.New(exit.Usage, fmt.Errorf("some of %s are https and some are not", strings.Join(addresses, ", ")),
 				"the client ports of a cluster all have TLS, or none has: write all of them in the same way")
 		}
 		secure = u.Scheme == "https"
@@ -62,19 +58,30 @@ func Open(o Options) (*Conn, error) {
 		if u.Port() == "" {
 			host = net.JoinHostPort(u.Hostname(), map[bool]string{false: "80", true: "443"}[secure])
 		}
-		hosts, urls[host] = append(hosts, host), address
+		hosts = append(hosts, host)
 	}
-	options := client.Options{RetryFor: o.Timeout, Attempts: len(hosts), ContentDeduplication: true, Account: o.Account}
+	return hosts, secure, nil
+}
+
+// Open makes a connection. The first call connects.
+func Open(o Options) (*Conn, error) {
+	hosts, secure, err := Hosts(o.Addresses)
+	if err != nil {
+		return nil, err
+	}
+	urls := make(map[string]string, len(hosts))
+	for i, host := range hosts {
+		urls[host] = o.Addresses[i]
+	}
+	options := client.Options{RetryFor: o.Timeout, Attempts: len(hosts), ContentDeduplication: true, Account: o.Account,
+		Key: o.Key}
 	if secure {
 		options.TLS = o.TLS
 	}
-	if o.KeyID != "" {
-		options.Key = &client.Key{ID: o.KeyID, Secret: o.Secret, Region: o.Region}
-	}
 	if len(hosts) > 1 {
 		options.Dial = append(options.Dial, grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.DefaultConfig, MinConnectTimeout: min(dialMax, o.Timeout/time.Duration(len(hosts))),
-		}), grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: dialMax}))
+			Backoff: backoff.DefaultConfig, MinConnectTimeout: min(DialMax, o.Timeout/time.Duration(len(hosts))),
+		}), grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: DialMax}))
 	}
 	options.Dial = append(options.Dial, grpc.WithChainUnaryInterceptor(keepRequestID), grpc.WithUserAgent("seriatim-cli"))
 	c, err := client.Dial(options, hosts...)
