@@ -201,11 +201,6 @@ func TestSecretInClearIsRefused(t *testing.T) {
 	if o := c.nodes[0].refuseCommand(frame); o.Verdict == 0 || o.Reason == "" {
 		t.Errorf("the leader takes it: %+v", o)
 	}
-	// One that is in the log is applied, and then sealed.
-	if err := c.nodes[0].term.Load().Execute(clustertest.Context(t), clear); err != nil {
-		t.Fatal(err)
-	}
-	c.opens(0, 1)
 }
 
 // A backup is restored with its access keys by the file of a node that was a member, or

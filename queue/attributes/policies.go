@@ -5,32 +5,6 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Policies are the policies among the attributes of a command, read by the node
-// that accepted it. The attributes have them as they were sent, which error
-// texts repeat; what is stored and obeyed is this. A policy that is missing
-// here is read when the command is applied.
-type Policies struct {
-	Redrive      *policy.Redrive
-	RedriveAllow *policy.RedriveAllow
-}
-
-// ParsePolicies reads the policies of a command that was found valid.
-func ParsePolicies(given []Attribute) (p Policies) {
-	for _, a := range given {
-		switch a.Name {
-		case nameRedrivePolicy:
-			if redrive, err := parseRedrivePolicy(a.Value); err == nil {
-				p.Redrive = &redrive
-			}
-		case nameRedriveAllowPolicy:
-			if allow, err := parseRedriveAllowPolicy(a.Value); err == nil {
-				p.RedriveAllow = &allow
-			}
-		}
-	}
-	return p
-}
-
 // InvalidPolicy refuses an access policy of a queue and says what is wrong with it.
 func InvalidPolicy(reason string) *refusal.Error {
 	return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", NamePolicy, ". Reason: ", reason)
@@ -50,11 +24,7 @@ func policyValue() (parseAttribute, printAttribute, takes) {
 
 // redriveValue is RedrivePolicy.
 func redriveValue() (parseAttribute, printAttribute, takes) {
-	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
-		if in.Policies.Redrive != nil {
-			a.Redrive = *in.Policies.Redrive
-			return nil
-		}
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		p, err := parseRedrivePolicy(value)
 		if err != nil {
 			return err
@@ -67,11 +37,7 @@ func redriveValue() (parseAttribute, printAttribute, takes) {
 
 // redriveAllowValue is RedriveAllowPolicy.
 func redriveAllowValue() (parseAttribute, printAttribute, takes) {
-	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
-		if in.Policies.RedriveAllow != nil {
-			a.RedriveAllow = *in.Policies.RedriveAllow
-			return nil
-		}
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		p, err := parseRedriveAllowPolicy(value)
 		if err != nil {
 			return err

@@ -74,7 +74,6 @@ type attribute struct {
 // Assignment holds the parameters for reading the value of an attribute.
 type Assignment struct {
 	MinimumWindow int64 // lower bound of the window attributes in seconds
-	Policies      Policies
 }
 
 // AnyWindow is for checks that do not know the setting of the cluster: it lets pass
