@@ -136,7 +136,7 @@ func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, option
 	case options.WithoutAccessKeys:
 		backup.UseAccessKeys(n.replica.Access())
 		return nil
-	case table.KeyCount() == table.ClearCount():
+	case table.KeyCount() == 0:
 		backup.UseSealingKey(nil) // it seals nothing
 		return nil
 	}

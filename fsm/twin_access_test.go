@@ -17,7 +17,7 @@ type accessCommands struct{ random *rand.Rand }
 func newAccessCommands() accessCommands { return accessCommands{rand.New(rand.NewPCG(1, 2))} }
 
 // command changes an access key or a user's policy.
-func (c accessCommands) command(view func() queue.View) queue.Command {
+func (c accessCommands) command() queue.Command {
 	const account = "000000000000"
 	key := fmt.Sprint("AKIAEXAMPLE00000000", c.random.IntN(3))
 	user := fmt.Sprint("user", c.random.IntN(2))
@@ -45,17 +45,6 @@ func (c accessCommands) command(view func() queue.View) queue.Command {
 		}
 		cmd.Drop = []string{fmt.Sprint("n", c.random.IntN(4))}
 		return cmd
-	case 6:
-		return &queue.SealAccessKey{ID: key, Sealed: sealed(sealer), CreatedAt: createdAt(view, key)}
 	}
 	return &queue.DeleteAccessKey{ID: key}
-}
-
-// createdAt returns the creation time of an access key, zero if there is none.
-func createdAt(view func() queue.View, id string) queue.Timestamp {
-	if view == nil {
-		return 0
-	}
-	key, _ := view().Access().Key(id)
-	return key.CreatedAt
 }

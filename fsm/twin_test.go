@@ -141,7 +141,7 @@ func (c *commands) some() []queue.Command {
 		c.last = append(c.last, c.command())
 	}
 	if c.access.random.IntN(30) == 0 {
-		c.last = append(c.last, c.access.command(c.view))
+		c.last = append(c.last, c.access.command())
 	}
 	c.ofAccounts = len(c.last)
 	if c.accounts.random.IntN(2) == 0 {

@@ -264,7 +264,7 @@ func (c *SetSealingKey) Validate() *Error {
 func (c *SetSealingKey) apply(b *Broker) (Result, *Error) {
 	now := b.access.SealingKey()
 	switch {
-	case now == nil, now.ID == c.Replaces && b.access.KeyCount() == b.access.ClearCount():
+	case now == nil, now.ID == c.Replaces && b.access.KeyCount() == 0:
 		now = &access.SealingKey{ID: c.ID}
 	case now.ID != c.ID:
 		return nil, sealedWithAnother()
@@ -279,39 +279,6 @@ func (c *SetSealingKey) apply(b *Broker) (Result, *Error) {
 		return Done{}, nil
 	}
 	b.access = b.access.WithSealingKey(b.key, next)
-	return Done{}, nil
-}
-
-// SealAccessKey replaces the secret of an access key, which is in clear, by the sealed one.
-// If the secret is sealed or the key was made anew, it does nothing.
-type SealAccessKey struct {
-	ID        string
-	Sealed    string
-	CreatedAt Timestamp // of the key whose secret was sealed
-}
-
-// QueueName implements Command.
-func (*SealAccessKey) QueueName() string { return "" }
-
-// Validate checks the id and the length of the secret.
-func (c *SealAccessKey) Validate() *Error {
-	if access.SealedBy(c.Sealed) == "" {
-		return refusal.New(refusal.IAMInvalidInput, "This is no sealed secret.")
-	}
-	return checkAccessKeyID(c.ID)
-}
-
-func (c *SealAccessKey) apply(b *Broker) (Result, *Error) {
-	key, known := b.access.Key(c.ID)
-	switch {
-	case !known:
-		return nil, noSuchAccessKey(c.ID)
-	case !b.isSealed(c.Sealed):
-		return nil, sealedWithAnother()
-	case key.Sealed == "" && key.CreatedAt == c.CreatedAt:
-		key.Secret, key.Sealed = "", c.Sealed
-		b.access = b.access.WithKey(b.key, key)
-	}
 	return Done{}, nil
 }
 

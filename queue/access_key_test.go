@@ -91,7 +91,6 @@ func TestAccessValidation(t *testing.T) {
 		{"secret in clear and sealed", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Sealed: sealedFor(firstSealer),
 			Account: exampleOwner}, refusal.IAMInvalidInput},
 		{"short sealed secret", &CreateAccessKey{ID: exampleKey, Sealed: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
-		{"sealed secret of nothing", &SealAccessKey{ID: exampleKey}, refusal.IAMInvalidInput},
 		{"sealing key without an id", &SetSealingKey{Wraps: []access.Wrap{{Holder: "n1", PublicKey: "p1", Text: "t1"}}},
 			refusal.IAMInvalidInput},
 		{"sealing key for nobody", &SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{PublicKey: "p1", Text: "t1"}}},
@@ -148,7 +147,6 @@ func TestSealedAccessKeys(t *testing.T) {
 	w.must(create)                                                                                                // repeated
 	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n1}})                                             // likewise
 	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{Holder: "n2", PublicKey: "p2", Text: "other"}}}) // for the same public key
-	w.must(&SealAccessKey{ID: exampleKey, Sealed: sealed + "y", CreatedAt: w.b.Now()})                            // already sealed
 	w.must(&SetSealingKey{ID: firstSealer, Replaces: secondSealer, Drop: []string{"nobody"}})                     // nothing to drop
 	if w.b.View().Access() != before {
 		t.Error("what says nothing new changed the state")
@@ -158,7 +156,6 @@ func TestSealedAccessKeys(t *testing.T) {
 		&SetSealingKey{ID: secondSealer, Wraps: []access.Wrap{n1}},
 		&SetSealingKey{ID: secondSealer, Replaces: firstSealer, Wraps: []access.Wrap{n1}},
 		&CreateAccessKey{ID: "AKIAEXAMPLE000000002", Sealed: sealedFor(secondSealer), Account: exampleOwner},
-		&SealAccessKey{ID: exampleKey, Sealed: sealedFor(secondSealer)},
 	} {
 		if err := w.refusal(cmd); err.Code != refusal.EntityAlreadyExists {
 			t.Errorf("%T: %v", cmd, err)
@@ -176,31 +173,6 @@ func TestSealedAccessKeys(t *testing.T) {
 	w.must(&SetSealingKey{ID: secondSealer, Replaces: firstSealer, Wraps: []access.Wrap{n1}})
 	if now := w.b.View().Access().SealingKey(); now.ID != secondSealer || len(now.Wraps) != 1 {
 		t.Errorf("the key that sealed nothing is still there: %+v", now)
-	}
-	if err := w.b.CheckInvariants(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestClearSecretsAreSealed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.must(&CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: exampleOwner, User: "anna"})
-	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{Holder: "n1", PublicKey: "p1", Text: "t1"}}})
-	clear, _ := w.b.View().Access().Key(exampleKey)
-	w.must(&SealAccessKey{ID: exampleKey, Sealed: sealedFor(firstSealer), CreatedAt: clear.CreatedAt + 1}) // of another key
-	if n := w.b.View().Access().ClearCount(); n != 1 {
-		t.Errorf("%d secrets are in clear", n)
-	}
-	w.must(&SealAccessKey{ID: exampleKey, Sealed: sealedFor(firstSealer), CreatedAt: clear.CreatedAt})
-	now, _ := w.b.View().Access().Key(exampleKey)
-	want := clear
-	want.Secret, want.Sealed = "", sealedFor(firstSealer)
-	if now != want || w.b.View().Access().ClearCount() != 0 {
-		t.Errorf("got %+v", now)
-	}
-	if err := w.refusal(&SealAccessKey{ID: "AKIAEXAMPLE000000009", Sealed: sealedFor(firstSealer)}); err.Code != refusal.NoSuchEntity {
-		t.Errorf("a key that is not there: %v", err)
 	}
 	if err := w.b.CheckInvariants(); err != nil {
 		t.Error(err)

@@ -109,8 +109,6 @@ type (
 	QueueAttributes = attributes.Queue
 	// TopicAttributes are the typed attributes of a topic.
 	TopicAttributes = attributes.Topic
-	// Policies are the policies among the attributes of a command.
-	Policies = attributes.Policies
 	// Tag is one tag of a queue.
 	Tag = attributes.Tag
 

@@ -19,7 +19,6 @@ type CreateQueue struct {
 	Queue      string
 	Attributes []Attribute // sorted by name, names distinct
 	Tags       []Tag       // sorted by key, keys distinct
-	Policies   Policies    // set by Prepare
 }
 
 // QueueName implements Command.
@@ -54,22 +53,13 @@ func (c *CreateQueue) wellFormed() *Error {
 	return attributes.CheckTags(name, c.Tags)
 }
 
-func (c *CreateQueue) prepare() (Prepared, *Error) {
-	if err := c.Validate(); err != nil {
-		return Prepared{}, err
-	}
-	ready := *c
-	ready.Policies = attributes.ParsePolicies(c.Attributes)
-	return Prepared{Command: &ready}, nil
-}
-
 func (c *CreateQueue) accessPolicy() (AccessPolicy, bool) { return queuePolicy(c.Queue, c.Attributes) }
 
 // apply creates a queue, or confirms an existing one whose attributes equal those of the request.
 // Tags are not compared.
 func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 	if q, exists := b.queues.Get(c.Queue); exists {
-		name, err := q.attributes.Differs(c.Attributes, b.assignment(c.Policies))
+		name, err := q.attributes.Differs(c.Attributes, b.assignment())
 		switch {
 		case err != nil:
 			return nil, err
@@ -80,7 +70,7 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 		return QueueCreated{Queue: c.Queue}, nil
 	}
 	fifo := isFIFOName(c.Queue)
-	wanted, err := attributes.Create(fifo, c.Attributes, b.assignment(c.Policies))
+	wanted, err := attributes.Create(fifo, c.Attributes, b.assignment())
 	if err == nil {
 		err = b.checkRedrive(c.Queue, fifo, wanted.Redrive, c.Attributes)
 	}
@@ -147,7 +137,7 @@ func (b *Broker) addImplicitDeadLetter(q *Queue) {
 	}
 	name := ImplicitDeadLetterName(q.name)
 	if _, exists := b.queues.Get(name); !exists {
-		same, err := attributes.Create(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.assignment(Policies{}))
+		same, err := attributes.Create(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.assignment())
 		if err != nil {
 			panic("queue: default attributes are refused: " + err.Message)
 		}

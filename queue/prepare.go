@@ -107,7 +107,7 @@ func RefusedByState(cmd Command) bool {
 // only refused entries gets a result, as if it was applied.
 func (v View) Refuse(cmd Command, err *Error) (Result, *Error) {
 	if c, ok := cmd.(bounded); ok && wellFormed(cmd) == nil {
-		if inForce := c.checkAttributes(v.b.assignment(Policies{})); inForce != nil {
+		if inForce := c.checkAttributes(v.b.assignment()); inForce != nil {
 			err = inForce
 		}
 	}

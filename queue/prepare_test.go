@@ -4,11 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
-	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -149,26 +145,16 @@ func TestRefusedEntries(t *testing.T) {
 	}
 }
 
-// The policies that Prepare parsed take precedence over the text.
-func TestPoliciesAreReadBeforeTheLog(t *testing.T) {
+// A message must not be due for the dead-letter queue before its first receive, so the state
+// machine reads a RedrivePolicy again.
+func TestReceiveCountIsCheckedAgain(t *testing.T) {
 	w := newWorld(t)
-	w.create("dlq", Attribute{Name: "RedriveAllowPolicy", Value: `{ "redrivePermission": "allowAll" }`})
-	prepared, err := Prepare(&CreateQueue{Queue: "q", Attributes: []Attribute{redrive("dlq", `"4"`)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := prepared.Command.(*CreateQueue)
-	want := attributes.Policies{Redrive: &policy.Redrive{Text: redriveTo + `dlq","maxReceiveCount":4}`, Target: "dlq", MaxReceiveCount: 4}}
-	if diff := cmp.Diff(want, cmd.Policies); diff != "" {
-		t.Fatal(diff)
-	}
-	cmd.Attributes[0].Value = "read already"
-	w.must(cmd)
-	if a, _ := w.b.View().Typed("q"); a.Redrive != *want.Redrive {
-		t.Fatalf("%+v", a.Redrive)
-	}
-	w.must(&SetQueueAttributes{Queue: "q", Attributes: []Attribute{redrive("dlq", "7")}}) // as an older program wrote it
-	if a, _ := w.b.View().Typed("q"); a.Redrive.MaxReceiveCount != 7 {
-		t.Fatalf("%+v", a.Redrive)
+	w.create("dlq")
+	w.create("q")
+	never := []Attribute{redrive("dlq", "0")}
+	for _, cmd := range []Command{&CreateQueue{Queue: "p", Attributes: never}, &SetQueueAttributes{Queue: "q", Attributes: never}} {
+		if _, err := w.b.Apply(w.b.Now(), cmd); err == nil {
+			t.Errorf("%T is applied", cmd)
+		}
 	}
 }

@@ -18,7 +18,6 @@ import (
 type SetQueueAttributes struct {
 	Queue      string
 	Attributes []Attribute // sorted by name, names distinct
-	Policies   Policies    // set by Prepare
 }
 
 // QueueName implements Command.
@@ -39,15 +38,6 @@ func (c *SetQueueAttributes) checkAttributes(in attributes.Assignment) *Error {
 // wellFormed checks nothing: apply checks the attributes against the queue.
 func (c *SetQueueAttributes) wellFormed() *Error { return nil }
 
-func (c *SetQueueAttributes) prepare() (Prepared, *Error) {
-	if err := c.Validate(); err != nil {
-		return Prepared{}, err
-	}
-	ready := *c
-	ready.Policies = attributes.ParsePolicies(c.Attributes)
-	return Prepared{Command: &ready}, nil
-}
-
 func (c *SetQueueAttributes) accessPolicy() (AccessPolicy, bool) {
 	return queuePolicy(c.Queue, c.Attributes)
 }
@@ -59,7 +49,7 @@ func queuePolicy(name string, given []Attribute) (AccessPolicy, bool) {
 }
 
 func (c *SetQueueAttributes) refuse(b *Broker, q *Queue) (Result, *Error) { //nolint:unparam // implements refuser
-	_, err := q.attributes.WithChanges(c.Attributes, b.assignment(Policies{}))
+	_, err := q.attributes.WithChanges(c.Attributes, b.assignment())
 	return nil, err
 }
 
@@ -68,7 +58,7 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
-	changed, err := q.attributes.WithChanges(c.Attributes, b.assignment(c.Policies))
+	changed, err := q.attributes.WithChanges(c.Attributes, b.assignment())
 	if err == nil {
 		err = b.checkRedrive(q.name, changed.FIFO, changed.Redrive, c.Attributes)
 	}

@@ -91,8 +91,8 @@ func (b *Broker) minimumWindow() int64 {
 }
 
 // assignment returns the context for parsing attributes of a command.
-func (b *Broker) assignment(policies Policies) attributes.Assignment {
-	return attributes.Assignment{MinimumWindow: b.minimumWindow(), Policies: policies}
+func (b *Broker) assignment() attributes.Assignment {
+	return attributes.Assignment{MinimumWindow: b.minimumWindow()}
 }
 
 func (b *Broker) cooldowns() bool {

@@ -68,7 +68,7 @@ func topicPolicy(name string, given []Attribute, prefix string) (AccessPolicy, b
 // apply creates a topic, or confirms an existing one whose attributes and tags equal those of the
 // request.
 func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
-	in := b.assignment(Policies{})
+	in := b.assignment()
 	if t, exists := b.topics.Get(c.Topic); exists {
 		if err := t.Attributes.Matches(c.withoutDefaultPolicy(t), in); err != nil {
 			return nil, err
@@ -197,7 +197,7 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 	if !ok {
 		return nil, refusal.NoSuchTopic()
 	}
-	changed, err := t.Attributes.WithChanges(c.Attributes, b.assignment(Policies{}))
+	changed, err := t.Attributes.WithChanges(c.Attributes, b.assignment())
 	if err != nil {
 		return nil, err
 	}

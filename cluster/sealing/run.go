@@ -65,12 +65,8 @@ func (k *Keeper) Run(ctx context.Context, c Cluster, failed func(error)) {
 
 // step does all current work.
 func (k *Keeper) step(ctx context.Context, c Cluster) error {
-	table, leads := c.Access(), c.Leads()
-	s := table.SealingKey()
+	s, leads := c.Access().SealingKey(), c.Leads()
 	if s == nil {
-		if leads && table.ClearCount() > 0 {
-			return k.draw(ctx, c, c.Execute)
-		}
 		return nil
 	}
 	key, err := k.use(s)
@@ -90,9 +86,6 @@ func (k *Keeper) step(ctx context.Context, c Cluster) error {
 		if err := c.Execute(ctx, change); err != nil {
 			return fmt.Errorf("writing the holders of the sealing key: %w", err)
 		}
-	}
-	if leads {
-		return sealClear(ctx, c, table, key)
 	}
 	return nil
 }
@@ -152,37 +145,16 @@ func (k *Keeper) dropUnused(change *queue.SetSealingKey, c Cluster, s *access.Se
 	}
 }
 
-// sealClear seals secrets that are in clear.
-func sealClear(ctx context.Context, c Cluster, table *access.Table, key *Key) (err error) {
-	if table.ClearCount() == 0 {
-		return nil
-	}
-	table.Keys(func(a access.Key) bool {
-		if a.Sealed != "" {
-			return true
-		}
-		err = c.Execute(ctx, &queue.SealAccessKey{ID: a.ID, Sealed: key.seal(a.ID, a.Secret), CreatedAt: a.CreatedAt})
-		if isRefused(err, refusal.NoSuchEntity) { // deleted meanwhile
-			err = nil
-		}
-		return err == nil
-	})
-	if err != nil {
-		return fmt.Errorf("sealing the secrets of access keys: %w", err)
-	}
-	return nil
-}
-
-func isRefused(err error, code refusal.Code) bool {
+func alreadyExists(err error) bool {
 	var refused *queue.Error
-	return errors.As(err, &refused) && refused.Code == code
+	return errors.As(err, &refused) && refused.Code == refusal.EntityAlreadyExists
 }
 
 // mayDraw reports whether the cluster needs a new sealing key: it has none, or one that this node
 // cannot open and that sealed nothing.
 func (k *Keeper) mayDraw(table *access.Table) bool {
 	s := table.SealingKey()
-	return s == nil || table.KeyCount() == table.ClearCount() && !k.CanOpen(s)
+	return s == nil || table.KeyCount() == 0 && !k.CanOpen(s)
 }
 
 // drawBudget bounds the time that draw waits for public keys.
@@ -211,7 +183,7 @@ func (k *Keeper) draw(ctx context.Context, c Cluster, execute func(context.Conte
 		return err
 	}
 	err = execute(ctx, &queue.SetSealingKey{ID: s.ID, Replaces: replaces, Wraps: s.Wraps})
-	if isRefused(err, refusal.EntityAlreadyExists) {
+	if alreadyExists(err) {
 		return nil
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"testing"
 
@@ -14,8 +13,6 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/policy"
 )
 
 func TestEveryCommandHasItsNumber(t *testing.T) {
@@ -115,47 +112,6 @@ func TestDecodeCommandRefuses(t *testing.T) {
 				t.Errorf("got %v, %v, want %v", cmd, err, test.want)
 			}
 		})
-	}
-}
-
-// A redrive policy with an invalid count is neither encoded nor decoded: a message that was never
-// received would be due for the dead-letter queue, and applying this would end every node. Each
-// policy that a client can set is decoded.
-func TestDecodeCommandRefusesRedrivePolicies(t *testing.T) {
-	commands := func(policies queue.Policies) []queue.Command {
-		return []queue.Command{&queue.CreateQueue{Queue: "q", Policies: policies},
-			&queue.SetQueueAttributes{Queue: "q", Policies: policies}}
-	}
-	for _, count := range []int64{math.MinInt64, -1, 0, 1001, math.MaxInt64} {
-		var policies queue.Policies
-		policies.Redrive = &policy.Redrive{Target: "dlq", MaxReceiveCount: count}
-		for _, cmd := range commands(policies) {
-			if _, err := AppendCommand(nil, cmd); !errors.Is(err, format.ErrMalformed) {
-				t.Errorf("%T with a count of %d is encoded: %v", cmd, count, err)
-			}
-			c, err := codecOf(cmd)
-			if err != nil {
-				t.Fatal(err)
-			}
-			frame := c.append([]byte{c.number, c.version, 0, 0, 0, 0}, cmd)
-			frame[2] = byte(len(frame) - frameHeaderBytes)
-			if got, err := DecodeCommand(frame); !errors.Is(err, format.ErrMalformed) || got != nil {
-				t.Errorf("%T with a count of %d: got %v, %v", cmd, count, got, err)
-			}
-		}
-	}
-	const to = `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dlq","maxReceiveCount":`
-	for _, text := range []string{"", "{}", to + "1}", to + `"42"}`, to + "1000}"} {
-		policies := attributes.ParsePolicies([]queue.Attribute{{Name: "RedrivePolicy", Value: text}})
-		if policies.Redrive == nil {
-			t.Fatalf("%s is no policy", text)
-		}
-		for _, want := range commands(policies) {
-			got, err := DecodeCommand(mustFrame(t, want))
-			if diff := cmp.Diff(want, got); err != nil || diff != "" {
-				t.Errorf("%T with %q: %v (-want +got):\n%s", want, text, err, diff)
-			}
-		}
 	}
 }
 

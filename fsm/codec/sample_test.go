@@ -6,7 +6,6 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/policy"
 )
 
 // everyCommand returns one value of each command type under its number in the log.
@@ -59,7 +58,6 @@ func everyCommand() map[uint8]queue.Command {
 		65: &queue.SetAccountQuota{},
 		66: &queue.DeleteAccount{},
 		67: &queue.SetSealingKey{},
-		68: &queue.SealAccessKey{},
 	}
 }
 
@@ -82,23 +80,11 @@ func everyResult() map[string]queue.Result {
 	}
 }
 
-// filledCommand returns a command of the type of cmd with all fields set. Redrive policies get a
-// count that is not refused.
+// filledCommand returns a command of the type of cmd with all fields set.
 func filledCommand(t testing.TB, f *fsmtest.Filler, cmd queue.Command) queue.Command {
 	v := reflect.New(reflect.TypeOf(cmd).Elem())
 	f.Fill(t, v.Elem())
-	filled := v.Interface().(queue.Command)
-	var redrive *policy.Redrive
-	switch c := filled.(type) {
-	case *queue.CreateQueue:
-		redrive = c.Policies.Redrive
-	case *queue.SetQueueAttributes:
-		redrive = c.Policies.Redrive
-	}
-	if redrive != nil && redrive.Target != "" {
-		redrive.MaxReceiveCount = 1 + (redrive.MaxReceiveCount-1)&511
-	}
-	return filled
+	return v.Interface().(queue.Command)
 }
 
 // filledResult returns a result of the type of r with all fields set. A sent entry has both an error

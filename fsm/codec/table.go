@@ -36,10 +36,9 @@ var codecs = [...]codec{
 	line(2, 1, 0, "SetFormatVersion", traits{addsNone, never, onceOnly, nothing}, wire.SetFormatVersionCodec),
 	line(3, 1, 0, "SetClusterSetting", traits{addsNone, never, onceOnly, nothing}, wire.SetClusterSettingCodec),
 	line(4, 1, 1, "Audit", traits{addsNone, never, onceOnly, nothing}, wire.AuditCodec),
-	checked(line(10, 1, 1, "CreateQueue", traits{addsNone, never, onceOnly, createQueueNeeds}, wire.CreateQueueCodec), checkCreateQueue),
+	line(10, 1, 1, "CreateQueue", traits{addsNone, never, onceOnly, createQueueNeeds}, wire.CreateQueueCodec),
 	line(11, 1, 1, "DeleteQueue", traits{addsNone, never, onceOnly, nothing}, wire.DeleteQueueCodec),
-	checked(line(12, 1, 1, "SetQueueAttributes", traits{addsNone, never, onceOnly, setQueueNeeds}, wire.SetQueueAttributesCodec),
-		checkSetQueue),
+	line(12, 1, 1, "SetQueueAttributes", traits{addsNone, never, onceOnly, setQueueNeeds}, wire.SetQueueAttributesCodec),
 	line(13, 1, 1, "SetQueueTags", traits{addsNone, never, onceOnly, nothing}, wire.SetQueueTagsCodec),
 	line(14, 1, 1, "SetQueuePolicy", traits{addsNone, never, onceOnly, nothing}, wire.SetQueuePolicyCodec),
 	line(15, 1, 1, "PurgeQueue", traits{addsNone, never, onceOnly, nothing}, wire.PurgeQueueCodec),
@@ -84,7 +83,6 @@ var codecs = [...]codec{
 	line(65, 1, 1, "SetAccountQuota", traits{addsNone, never, onceOnly, nothing}, wire.SetAccountQuotaCodec),
 	line(66, 1, 1, "DeleteAccount", traits{addsNone, never, onceOnly, nothing}, wire.DeleteAccountCodec),
 	line(67, 1, 1, "SetSealingKey", traits{addsNone, never, repeatable, nothing}, wire.SetSealingKeyCodec),
-	line(68, 1, 1, "SealAccessKey", traits{addsNone, never, repeatable, nothing}, wire.SealAccessKeyCodec),
 }
 
 // line makes a row of the table.

@@ -38,7 +38,7 @@ func TestTraits(t *testing.T) {
 		"ConfirmSubscription": "- - -",
 		"AcceptSession":       "- waits if", "RenewSession": "- - repeat", "ReleaseSession": "- - repeat", "SetSessionState": "if - repeat",
 		"CreateAccessKey": "- - -", "DeleteAccessKey": "- - -", "UpdateAccessKey": "- - -", "PutUserPolicy": "- - -",
-		"SetSealingKey": "- - repeat", "SealAccessKey": "- - repeat",
+		"SetSealingKey": "- - repeat",
 		"CreateAccount": "- - -", "SetAccountQuota": "- - -", "DeleteAccount": "- - -",
 	}
 	for i := range codecs {

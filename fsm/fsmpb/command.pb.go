@@ -508,13 +508,10 @@ func (x *RedriveAllowPolicy) GetByQueue() []string {
 }
 
 type CreateQueue struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Queue      string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
-	Attributes []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
-	Tags       []*Tag                 `protobuf:"bytes,3,rep,name=tags" json:"tags,omitempty"`
-	// The policies among the attributes, read by the node that accepted the command.
-	Redrive       *RedrivePolicy      `protobuf:"bytes,4,opt,name=redrive" json:"redrive,omitempty"`                               // @go Policies.Redrive
-	RedriveAllow  *RedriveAllowPolicy `protobuf:"bytes,5,opt,name=redrive_allow,json=redriveAllow" json:"redrive_allow,omitempty"` // @go Policies.RedriveAllow
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Attributes    []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
+	Tags          []*Tag                 `protobuf:"bytes,3,rep,name=tags" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -570,20 +567,6 @@ func (x *CreateQueue) GetTags() []*Tag {
 	return nil
 }
 
-func (x *CreateQueue) GetRedrive() *RedrivePolicy {
-	if x != nil {
-		return x.Redrive
-	}
-	return nil
-}
-
-func (x *CreateQueue) GetRedriveAllow() *RedriveAllowPolicy {
-	if x != nil {
-		return x.RedriveAllow
-	}
-	return nil
-}
-
 type DeleteQueue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
@@ -632,8 +615,6 @@ type SetQueueAttributes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Attributes    []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
-	Redrive       *RedrivePolicy         `protobuf:"bytes,3,opt,name=redrive" json:"redrive,omitempty"`                               // @go Policies.Redrive
-	RedriveAllow  *RedriveAllowPolicy    `protobuf:"bytes,4,opt,name=redrive_allow,json=redriveAllow" json:"redrive_allow,omitempty"` // @go Policies.RedriveAllow
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,20 +659,6 @@ func (x *SetQueueAttributes) GetQueue() string {
 func (x *SetQueueAttributes) GetAttributes() []*NameValue {
 	if x != nil {
 		return x.Attributes
-	}
-	return nil
-}
-
-func (x *SetQueueAttributes) GetRedrive() *RedrivePolicy {
-	if x != nil {
-		return x.Redrive
-	}
-	return nil
-}
-
-func (x *SetQueueAttributes) GetRedriveAllow() *RedriveAllowPolicy {
-	if x != nil {
-		return x.RedriveAllow
 	}
 	return nil
 }
@@ -3972,66 +3939,6 @@ func (x *SealingKeyWrap) GetText() []byte {
 	return nil
 }
 
-type SealAccessKey struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
-	Sealed        []byte                 `protobuf:"bytes,2,opt,name=sealed" json:"sealed,omitempty"`
-	CreatedAt     int64                  `protobuf:"varint,3,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SealAccessKey) Reset() {
-	*x = SealAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[64]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SealAccessKey) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SealAccessKey) ProtoMessage() {}
-
-func (x *SealAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[64]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SealAccessKey.ProtoReflect.Descriptor instead.
-func (*SealAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{64}
-}
-
-func (x *SealAccessKey) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *SealAccessKey) GetSealed() []byte {
-	if x != nil {
-		return x.Sealed
-	}
-	return nil
-}
-
-func (x *SealAccessKey) GetCreatedAt() int64 {
-	if x != nil {
-		return x.CreatedAt
-	}
-	return 0
-}
-
 var File_fsm_command_proto protoreflect.FileDescriptor
 
 const file_fsm_command_proto_rawDesc = "" +
@@ -4065,24 +3972,20 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x19\n" +
 	"\bdeny_all\x18\x02 \x01(\bR\adenyAll\x12$\n" +
 	"\x0eby_queue_given\x18\x03 \x01(\bR\fbyQueueGiven\x12\x19\n" +
-	"\bby_queue\x18\x04 \x03(\tR\abyQueue\"\x81\x02\n" +
+	"\bby_queue\x18\x04 \x03(\tR\abyQueue\"\x83\x01\n" +
 	"\vCreateQueue\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x127\n" +
 	"\n" +
 	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
 	"attributes\x12%\n" +
-	"\x04tags\x18\x03 \x03(\v2\x11.seriatim.fsm.TagR\x04tags\x125\n" +
-	"\aredrive\x18\x04 \x01(\v2\x1b.seriatim.fsm.RedrivePolicyR\aredrive\x12E\n" +
-	"\rredrive_allow\x18\x05 \x01(\v2 .seriatim.fsm.RedriveAllowPolicyR\fredriveAllow\"#\n" +
+	"\x04tags\x18\x03 \x03(\v2\x11.seriatim.fsm.TagR\x04tags\"#\n" +
 	"\vDeleteQueue\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\"\xe1\x01\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\"c\n" +
 	"\x12SetQueueAttributes\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x127\n" +
 	"\n" +
 	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
-	"attributes\x125\n" +
-	"\aredrive\x18\x03 \x01(\v2\x1b.seriatim.fsm.RedrivePolicyR\aredrive\x12E\n" +
-	"\rredrive_allow\x18\x04 \x01(\v2 .seriatim.fsm.RedriveAllowPolicyR\fredriveAllow\"a\n" +
+	"attributes\"a\n" +
 	"\fSetQueueTags\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12#\n" +
 	"\x03set\x18\x02 \x03(\v2\x11.seriatim.fsm.TagR\x03set\x12\x16\n" +
@@ -4333,12 +4236,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\fR\tpublicKey\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\fR\x04text\"V\n" +
-	"\rSealAccessKey\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
-	"\x06sealed\x18\x02 \x01(\fR\x06sealed\x12\x1d\n" +
-	"\n" +
-	"created_at\x18\x03 \x01(\x03R\tcreatedAtB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x04text\x18\x03 \x01(\fR\x04textB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -4352,7 +4250,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -4418,51 +4316,46 @@ var file_fsm_command_proto_goTypes = []any{
 	(*DeleteAccount)(nil),             // 61: seriatim.fsm.DeleteAccount
 	(*SetSealingKey)(nil),             // 62: seriatim.fsm.SetSealingKey
 	(*SealingKeyWrap)(nil),            // 63: seriatim.fsm.SealingKeyWrap
-	(*SealAccessKey)(nil),             // 64: seriatim.fsm.SealAccessKey
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
 	5,  // 1: seriatim.fsm.CreateQueue.attributes:type_name -> seriatim.fsm.NameValue
 	6,  // 2: seriatim.fsm.CreateQueue.tags:type_name -> seriatim.fsm.Tag
-	7,  // 3: seriatim.fsm.CreateQueue.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	8,  // 4: seriatim.fsm.CreateQueue.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
-	5,  // 5: seriatim.fsm.SetQueueAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	7,  // 6: seriatim.fsm.SetQueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	8,  // 7: seriatim.fsm.SetQueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
-	6,  // 8: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.Tag
-	16, // 9: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
-	18, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	17, // 11: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
-	20, // 12: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
-	21, // 13: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
-	23, // 14: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettlementOptions
-	21, // 15: seriatim.fsm.SettlementOptions.session:type_name -> seriatim.fsm.SessionRef
-	25, // 16: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	23, // 17: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettlementOptions
-	5,  // 18: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
-	6,  // 19: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.Tag
-	5,  // 20: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	6,  // 21: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.Tag
-	5,  // 22: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
-	38, // 23: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
-	5,  // 24: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	41, // 25: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
-	18, // 26: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	21, // 27: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
-	21, // 28: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
-	21, // 29: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
-	21, // 30: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
-	21, // 31: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
-	21, // 32: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
-	51, // 33: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
-	58, // 34: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
-	58, // 35: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
-	63, // 36: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	5,  // 3: seriatim.fsm.SetQueueAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	6,  // 4: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.Tag
+	16, // 5: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
+	18, // 6: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	17, // 7: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
+	20, // 8: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
+	21, // 9: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
+	23, // 10: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettlementOptions
+	21, // 11: seriatim.fsm.SettlementOptions.session:type_name -> seriatim.fsm.SessionRef
+	25, // 12: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
+	23, // 13: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettlementOptions
+	5,  // 14: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
+	6,  // 15: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.Tag
+	5,  // 16: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	6,  // 17: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.Tag
+	5,  // 18: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
+	38, // 19: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
+	5,  // 20: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	41, // 21: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
+	18, // 22: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	21, // 23: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	21, // 24: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	21, // 25: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	21, // 26: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
+	21, // 27: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
+	21, // 28: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
+	51, // 29: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	58, // 30: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
+	58, // 31: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
+	63, // 32: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -4476,7 +4369,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   65,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

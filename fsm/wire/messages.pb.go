@@ -1032,12 +1032,6 @@ func SizeCreateQueue(m *queue.CreateQueue) (n int) {
 	for i := range m.Tags {
 		n += 1 + protowire.SizeBytes(SizeTag(&m.Tags[i]))
 	}
-	if m.Policies.Redrive != nil {
-		n += 1 + protowire.SizeBytes(SizeRedrivePolicy(m.Policies.Redrive))
-	}
-	if m.Policies.RedriveAllow != nil {
-		n += 1 + protowire.SizeBytes(SizeRedriveAllowPolicy(m.Policies.RedriveAllow))
-	}
 	return n
 }
 
@@ -1056,16 +1050,6 @@ func AppendCreateQueue(b []byte, m *queue.CreateQueue) []byte {
 		b = append(b, 0x1a)
 		b = protowire.AppendVarint(b, uint64(SizeTag(&m.Tags[i])))
 		b = AppendTag(b, &m.Tags[i])
-	}
-	if m.Policies.Redrive != nil {
-		b = append(b, 0x22)
-		b = protowire.AppendVarint(b, uint64(SizeRedrivePolicy(m.Policies.Redrive)))
-		b = AppendRedrivePolicy(b, m.Policies.Redrive)
-	}
-	if m.Policies.RedriveAllow != nil {
-		b = append(b, 0x2a)
-		b = protowire.AppendVarint(b, uint64(SizeRedriveAllowPolicy(m.Policies.RedriveAllow)))
-		b = AppendRedriveAllowPolicy(b, m.Policies.RedriveAllow)
 	}
 	return b
 }
@@ -1090,20 +1074,6 @@ func ReadCreateQueue(r Reader, m *queue.CreateQueue) error {
 			}
 			m.Tags = append(m.Tags, attributes.Tag{})
 			if err := ReadTag(r.nested(), &m.Tags[len(m.Tags)-1]); err != nil {
-				return err
-			}
-		case 34: // redrive
-			if m.Policies.Redrive == nil {
-				m.Policies.Redrive = new(policy.Redrive)
-			}
-			if err := ReadRedrivePolicy(r.nested(), m.Policies.Redrive); err != nil {
-				return err
-			}
-		case 42: // redrive_allow
-			if m.Policies.RedriveAllow == nil {
-				m.Policies.RedriveAllow = new(policy.RedriveAllow)
-			}
-			if err := ReadRedriveAllowPolicy(r.nested(), m.Policies.RedriveAllow); err != nil {
 				return err
 			}
 		default:
@@ -4757,57 +4727,6 @@ func ReadReportDeliveries(r Reader, m *queue.ReportDeliveries) error {
 // ReportDeliveriesCodec has the three functions for a table.
 var ReportDeliveriesCodec = Codec[queue.ReportDeliveries]{SizeReportDeliveries, AppendReportDeliveries, ReadReportDeliveries}
 
-// SizeSealAccessKey returns how many bytes AppendSealAccessKey appends.
-func SizeSealAccessKey(m *queue.SealAccessKey) (n int) {
-	if m.ID != "" {
-		n += 1 + protowire.SizeBytes(len(m.ID))
-	}
-	if m.Sealed != "" {
-		n += 1 + protowire.SizeBytes(len(m.Sealed))
-	}
-	if m.CreatedAt != 0 {
-		n += 1 + protowire.SizeVarint(uint64(m.CreatedAt))
-	}
-	return n
-}
-
-// AppendSealAccessKey appends the encoded m to b.
-func AppendSealAccessKey(b []byte, m *queue.SealAccessKey) []byte {
-	if m.ID != "" {
-		b = append(b, 0xa)
-		b = protowire.AppendString(b, m.ID)
-	}
-	if m.Sealed != "" {
-		b = append(b, 0x12)
-		b = protowire.AppendString(b, m.Sealed)
-	}
-	if m.CreatedAt != 0 {
-		b = append(b, 0x18)
-		b = protowire.AppendVarint(b, uint64(m.CreatedAt))
-	}
-	return b
-}
-
-// ReadSealAccessKey decodes a message into m. The fields in it replace those of m.
-func ReadSealAccessKey(r Reader, m *queue.SealAccessKey) error {
-	for r.next() {
-		switch r.tag {
-		case 10: // id
-			m.ID = r.text()
-		case 18: // sealed
-			m.Sealed = r.copy()
-		case 24: // created_at
-			m.CreatedAt = logtime.Timestamp(r.number())
-		default:
-			r.skip()
-		}
-	}
-	return r.err
-}
-
-// SealAccessKeyCodec has the three functions for a table.
-var SealAccessKeyCodec = Codec[queue.SealAccessKey]{SizeSealAccessKey, AppendSealAccessKey, ReadSealAccessKey}
-
 // SizeSealingKeyRecord returns how many bytes AppendSealingKeyRecord appends.
 func SizeSealingKeyRecord(m *access.SealingKey) (n int) {
 	if m.ID != "" {
@@ -5535,12 +5454,6 @@ func SizeSetQueueAttributes(m *queue.SetQueueAttributes) (n int) {
 	for i := range m.Attributes {
 		n += 1 + protowire.SizeBytes(SizeNameValue(&m.Attributes[i]))
 	}
-	if m.Policies.Redrive != nil {
-		n += 1 + protowire.SizeBytes(SizeRedrivePolicy(m.Policies.Redrive))
-	}
-	if m.Policies.RedriveAllow != nil {
-		n += 1 + protowire.SizeBytes(SizeRedriveAllowPolicy(m.Policies.RedriveAllow))
-	}
 	return n
 }
 
@@ -5554,16 +5467,6 @@ func AppendSetQueueAttributes(b []byte, m *queue.SetQueueAttributes) []byte {
 		b = append(b, 0x12)
 		b = protowire.AppendVarint(b, uint64(SizeNameValue(&m.Attributes[i])))
 		b = AppendNameValue(b, &m.Attributes[i])
-	}
-	if m.Policies.Redrive != nil {
-		b = append(b, 0x1a)
-		b = protowire.AppendVarint(b, uint64(SizeRedrivePolicy(m.Policies.Redrive)))
-		b = AppendRedrivePolicy(b, m.Policies.Redrive)
-	}
-	if m.Policies.RedriveAllow != nil {
-		b = append(b, 0x22)
-		b = protowire.AppendVarint(b, uint64(SizeRedriveAllowPolicy(m.Policies.RedriveAllow)))
-		b = AppendRedriveAllowPolicy(b, m.Policies.RedriveAllow)
 	}
 	return b
 }
@@ -5580,20 +5483,6 @@ func ReadSetQueueAttributes(r Reader, m *queue.SetQueueAttributes) error {
 			}
 			m.Attributes = append(m.Attributes, attributes.Attribute{})
 			if err := ReadNameValue(r.nested(), &m.Attributes[len(m.Attributes)-1]); err != nil {
-				return err
-			}
-		case 26: // redrive
-			if m.Policies.Redrive == nil {
-				m.Policies.Redrive = new(policy.Redrive)
-			}
-			if err := ReadRedrivePolicy(r.nested(), m.Policies.Redrive); err != nil {
-				return err
-			}
-		case 34: // redrive_allow
-			if m.Policies.RedriveAllow == nil {
-				m.Policies.RedriveAllow = new(policy.RedriveAllow)
-			}
-			if err := ReadRedriveAllowPolicy(r.nested(), m.Policies.RedriveAllow); err != nil {
 				return err
 			}
 		default:

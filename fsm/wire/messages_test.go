@@ -78,7 +78,6 @@ var messages = []message{
 	messageOf("seriatim.fsm.ReplayMessages", ReplayMessagesCodec),
 	messageOf("seriatim.fsm.ReplayPolicy", ReplayPolicyCodec),
 	messageOf("seriatim.fsm.ReportDeliveries", ReportDeliveriesCodec),
-	messageOf("seriatim.fsm.SealAccessKey", SealAccessKeyCodec),
 	messageOf("seriatim.fsm.SealingKeyRecord", SealingKeyRecordCodec),
 	messageOf("seriatim.fsm.SealingKeyWrap", SealingKeyWrapCodec),
 	messageOf("seriatim.fsm.SendEntry", SendEntryCodec),

@@ -15,7 +15,6 @@ type Table struct {
 	ofQueues *btree.Map[string, string] // policies by name; not in the sum
 	ofTopics *btree.Map[string, string] // policies by name; not in the sum
 	sealing  *SealingKey                // nil: none
-	clear    int                        // keys whose secret is in clear
 	sum      statehash.Sum
 	bytes    int64
 }
@@ -67,9 +66,6 @@ func (t *Table) Policies(yield func(Policy) bool) {
 // KeyCount returns the number of keys.
 func (t *Table) KeyCount() int { return t.keys.Len() }
 
-// ClearCount is the number of keys whose secret is in clear.
-func (t *Table) ClearCount() int { return t.clear }
-
 // PolicyCount returns the number of policies.
 func (t *Table) PolicyCount() int { return t.policies.Len() }
 
@@ -79,9 +75,6 @@ func (t *Table) WithKey(h statehash.Key, k Key) *Table {
 	next.keys.Set(k.ID, &k)
 	next.sum.Add(k.sum(h))
 	next.bytes += k.bytes()
-	if k.Sealed == "" {
-		next.clear++
-	}
 	return next
 }
 
@@ -92,9 +85,6 @@ func (t *Table) WithoutKey(h statehash.Key, id string) *Table {
 	if old, was := next.keys.Delete(id); was {
 		next.sum.Sub(old.sum(h))
 		next.bytes -= old.bytes()
-		if old.Sealed == "" {
-			next.clear--
-		}
 	}
 	return &next
 }

@@ -5,31 +5,6 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Policies holds the policies among the attributes of a command, as the accepting node parsed them.
-// The queue stores and follows these; the attributes keep the original text, which errors quote. A
-// policy that is missing here is parsed when the command is applied.
-type Policies struct {
-	Redrive      *policy.Redrive
-	RedriveAllow *policy.RedriveAllow
-}
-
-// ParsePolicies parses the policies of a valid command.
-func ParsePolicies(given []Attribute) (p Policies) {
-	for _, a := range given {
-		switch a.Name {
-		case nameRedrivePolicy:
-			if redrive, err := parseRedrivePolicy(a.Value); err == nil {
-				p.Redrive = &redrive
-			}
-		case nameRedriveAllowPolicy:
-			if allow, err := parseRedriveAllowPolicy(a.Value); err == nil {
-				p.RedriveAllow = &allow
-			}
-		}
-	}
-	return p
-}
-
 // InvalidPolicy returns the error for an invalid access policy of a queue.
 func InvalidPolicy(reason string) *refusal.Error {
 	return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", NamePolicy, ". Reason: ", reason)
@@ -48,11 +23,7 @@ func policyValue() (parseAttribute, printAttribute, takes) {
 }
 
 func redriveValue() (parseAttribute, printAttribute, takes) {
-	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
-		if in.Policies.Redrive != nil {
-			a.Redrive = *in.Policies.Redrive
-			return nil
-		}
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		p, err := parseRedrivePolicy(value)
 		if err != nil {
 			return err
@@ -64,11 +35,7 @@ func redriveValue() (parseAttribute, printAttribute, takes) {
 }
 
 func redriveAllowValue() (parseAttribute, printAttribute, takes) {
-	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
-		if in.Policies.RedriveAllow != nil {
-			a.RedriveAllow = *in.Policies.RedriveAllow
-			return nil
-		}
+	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		p, err := parseRedriveAllowPolicy(value)
 		if err != nil {
 			return err

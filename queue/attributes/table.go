@@ -74,7 +74,6 @@ type attribute struct {
 // Assignment holds the parameters for parsing the value of an attribute.
 type Assignment struct {
 	MinimumWindow int64 // lower bound of the window attributes in seconds
-	Policies      Policies
 }
 
 // AnyWindow returns parameters for checks without the cluster's settings: every window that some

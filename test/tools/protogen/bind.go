@@ -30,7 +30,7 @@ type binding struct {
 // bound is a field of a message and its place in the Go type.
 type bound struct {
 	*protogen.Field
-	path  string // below the value, such as "Policies.Redrive"
+	path  string // below the value, such as "User.Account"
 	of    types.Type
 	list  string   // path of the list for which a flag says that it is not nil
 	given bool     // a second Go field, path + "Given", says whether there is a value
