@@ -179,9 +179,8 @@ func (o *options) offer(cmd *cobra.Command, args []string, list func(context.Con
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	names, err := list(ctx, w)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+	if names, err := list(ctx, w); err == nil {
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return nil, cobra.ShellCompDirectiveNoFileComp
 }

@@ -45,8 +45,7 @@ func queueCommand(o *options) *cobra.Command {
 }
 
 func queueCreateCommand(o *options) *cobra.Command {
-	var given, tags []string
-	c := &cobra.Command{
+	return creation(o, &cobra.Command{
 		Use: "create NAME", Short: "Create a queue", Args: arguments.Exactly("NAME"),
 		Long: "Create a queue. A name that ends in .fifo makes a FIFO queue.\n\n" +
 			"Attributes are those of the SQS API, such as VisibilityTimeout=60, and extensions. The page\n" +
@@ -54,29 +53,37 @@ func queueCreateCommand(o *options) *cobra.Command {
 			"Creating a queue that exists with the same attributes succeeds.",
 		Example: "  seriatim queue create orders.fifo --attribute ContentBasedDeduplication=true\n" +
 			"  seriatim queue create jobs --attribute VisibilityTimeout=120 --tag team=billing",
-		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			attrs, err := flagPairs("attribute", given)
-			if err != nil {
-				return err
-			}
-			tagged, err := flagPairs("tag", tags)
-			if err != nil {
-				return err
-			}
-			arn, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (string, error) {
-				return c.CreateQueue(ctx, args[0], attrs, tagged)
+	}, queueAttributes(), "url",
+		func(ctx context.Context, n *native.Conn, name string, attrs, tags map[string]string) (string, error) {
+			arn, err := native.Get(ctx, n, func(ctx context.Context, c *api.Client) (string, error) {
+				return c.CreateQueue(ctx, name, attrs, tags)
 			})
-			if err != nil {
-				return unknownAttribute(err, attrs, queueAttributes())
-			}
-			queueURL := urlOf(n, arn)
-			return p.print(map[string]string{"name": nameOf(queueURL), "url": queueURL}, func() table {
-				return table{rows: [][]string{{queueURL}}}
-			})
-		}),
-	}
+			return urlOf(n, arn), err
+		})
+}
+
+// creation completes a command that creates a queue or topic. create returns its URL or ARN, which has
+// the key in JSON. known lists the attributes.
+func creation(o *options, c *cobra.Command, known []string, key string,
+	create func(ctx context.Context, n *native.Conn, name string, attrs, tags map[string]string) (string, error)) *cobra.Command {
+	var given, tags []string
+	c.RunE = o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+		attrs, err := flagPairs("attribute", given)
+		if err != nil {
+			return err
+		}
+		tagged, err := flagPairs("tag", tags)
+		if err != nil {
+			return err
+		}
+		made, err := create(cmd.Context(), n, args[0], attrs, tagged)
+		if err != nil {
+			return unknownAttribute(err, attrs, known)
+		}
+		return p.print(map[string]string{"name": nameOf(args[0]), key: made}, func() table { return table{rows: [][]string{{made}}} })
+	})
 	c.Flags().StringArrayVarP(&given, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
-	completeAttributes(c, queueAttributes())
+	completeAttributes(c, known)
 	c.Flags().StringArrayVarP(&tags, "tag", "t", nil, "a tag as key=value, may be repeated")
 	return c
 }

@@ -72,38 +72,19 @@ func topicListCommand(o *options) *cobra.Command {
 }
 
 func topicCreateCommand(o *options) *cobra.Command {
-	var attributes, tags []string
-	c := &cobra.Command{
+	return creation(o, &cobra.Command{
 		Use: "create TOPIC", Short: "Create a topic", Args: arguments.Exactly("TOPIC"),
 		Long: "Create a topic. A name that ends in .fifo makes a FIFO topic.\n\n" +
 			"Attributes are those of the SNS API, for instance ContentBasedDeduplication=true.\n" +
 			"Creating a topic that exists with the same attributes succeeds.",
 		Example: "  seriatim topic create sales.fifo --attribute FifoThroughputScope=MessageGroup\n" +
 			"  seriatim topic create news --tag team=web",
-		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			attrs, err := flagPairs("attribute", attributes)
-			if err != nil {
-				return err
-			}
-			tagged, err := flagPairs("tag", tags)
-			if err != nil {
-				return err
-			}
-			arn, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (string, error) {
-				return c.CreateTopic(ctx, args[0], attrs, tagged)
+	}, topicAttributeNames(), "topicArn",
+		func(ctx context.Context, n *native.Conn, name string, attrs, tags map[string]string) (string, error) {
+			return native.Get(ctx, n, func(ctx context.Context, c *api.Client) (string, error) {
+				return c.CreateTopic(ctx, name, attrs, tags)
 			})
-			if err != nil {
-				return unknownAttribute(err, attrs, topicAttributeNames())
-			}
-			return p.print(map[string]string{"name": args[0], "topicArn": arn}, func() table {
-				return table{rows: [][]string{{arn}}}
-			})
-		}),
-	}
-	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
-	completeAttributes(c, topicAttributeNames())
-	c.Flags().StringArrayVarP(&tags, "tag", "t", nil, "a tag as key=value, may be repeated")
-	return c
+		})
 }
 
 // topicAttributeNames returns the names of the attributes that you can set on a topic.
