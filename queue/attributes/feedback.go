@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Feedback holds the attributes of a topic for the delivery log of one protocol. They are stored
@@ -22,32 +23,34 @@ var feedbackProtocols = [feedbackCount]string{"Application", "Firehose", "HTTP",
 const feedbackCount = 5
 
 // feedbackRows returns three rows for each protocol.
-func feedbackRows() settables[Topic] {
-	var rows settables[Topic]
+func feedbackRows() (rows []attribute[Topic]) {
+	const does = "Stored and listed for AWS clients."
 	for i, protocol := range feedbackProtocols {
-		role := func(name string, field func(*Feedback) *string) settable[Topic] {
-			return topicTextRow(protocol+name, 1, takesText("text"), func(a *Topic) *string { return field(&a.Feedback[i]) },
-				func(value string) string {
-					if len(value) > limits.RoleLengthMax || content.BadCharacter(value) {
-						return badValue(protocol+name, value,
-							"Must be at most "+strconv.Itoa(limits.RoleLengthMax)+" bytes of valid characters.")
-					}
-					return ""
-				})
+		role := func(name string, field func(*Feedback) *string) attribute[Topic] {
+			return row(protocol+name, 1, onAny, does,
+				text(takesText("text"), func(a *Topic) *string { return field(&a.Feedback[i]) }, checkRole))
 		}
-		rate := protocol + "SuccessFeedbackSampleRate"
 		rows = append(rows,
 			role("FailureFeedbackRoleArn", func(f *Feedback) *string { return &f.FailureRole }),
 			role("SuccessFeedbackRoleArn", func(f *Feedback) *string { return &f.SuccessRole }),
-			topicTextRow(rate, 1, takesNumber(0, 100), func(a *Topic) *string { return &a.Feedback[i].SampleRate },
-				func(value string) string {
-					if n, ok := content.ParseNumber(value); !ok || n < 0 || n > 100 {
-						return badValue(rate, value, "Must be between 0 and 100.")
-					}
-					return ""
-				}))
+			row(protocol+"SuccessFeedbackSampleRate", 1, onAny, does,
+				text(takesText("0 to 100"), func(a *Topic) *string { return &a.Feedback[i].SampleRate }, checkSampleRate)))
 	}
 	return rows
+}
+
+func checkRole(s setting) *refusal.Error {
+	if len(s.value) > limits.RoleLengthMax || content.BadCharacter(s.value) {
+		return s.invalid("Must be at most " + strconv.Itoa(limits.RoleLengthMax) + " bytes of valid characters.")
+	}
+	return nil
+}
+
+func checkSampleRate(s setting) *refusal.Error {
+	if n, ok := content.ParseNumber(s.value); !ok || n < 0 || n > 100 {
+		return s.invalid("Must be between 0 and 100.")
+	}
+	return nil
 }
 
 // TextBytes returns the length of the texts of a topic.

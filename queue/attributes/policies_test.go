@@ -14,6 +14,11 @@ import (
 
 const dlqARN = "arn:aws:sqs:us-east-1:000000000000:dlq"
 
+func parseRedrivePolicy(text string) (policy.Redrive, *refusal.Error) {
+	a, err := Default(false).WithChanges([]Attribute{{"RedrivePolicy", text}}, AnyWindow())
+	return a.Redrive, err
+}
+
 func TestParseRedrivePolicy(t *testing.T) {
 	reason := func(text, why string) string {
 		return "Value " + text + " for parameter RedrivePolicy is invalid. Reason: " + why
@@ -113,7 +118,7 @@ func TestRedriveAllowPolicy(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := parseRedriveAllowPolicy(c.text)
+			a, err := Default(false).WithChanges([]Attribute{{"RedriveAllowPolicy", c.text}}, AnyWindow())
 			text := ""
 			if c.bad {
 				text = "Value " + c.text + " for parameter RedriveAllowPolicy is invalid. Reason: " +
@@ -121,7 +126,7 @@ func TestRedriveAllowPolicy(t *testing.T) {
 			}
 			refusaltest.Want(t, err, refusal.InvalidParameterValue, text)
 			for source, want := range c.allowed {
-				if got := p.Allows(source); got != want {
+				if got := a.RedriveAllow.Allows(source); got != want {
 					t.Errorf("allows(%s) = %t", source, got)
 				}
 			}

@@ -1,6 +1,8 @@
 package attributes
 
 import (
+	"slices"
+
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
@@ -149,12 +151,12 @@ func Create(fifo bool, given []Attribute, in Assignment) (Queue, *refusal.Error)
 
 // preset applies the presets of a profile. It omits those for FIFO queues on a standard queue.
 func (a *Queue) preset(profile string) *refusal.Error {
-	p, ok := parseProfile(profile)
-	if !ok {
+	i := profiles.index(profile)
+	if i < 0 {
 		return Invalid(nameProfile)
 	}
-	for _, g := range p.presets() {
-		if r := findAttribute(g.Name); r.kind != anyQueue && !a.FIFO {
+	for _, g := range Profile(i).presets() {
+		if queueTable.find(g.Name).kind != onAny && !a.FIFO {
 			continue
 		}
 		if err := a.assign(g, AnyWindow()); err != nil {
@@ -172,7 +174,7 @@ func (a Queue) WithChanges(given []Attribute, in Assignment) (Queue, *refusal.Er
 		if err := b.assign(g, in); err != nil {
 			return Queue{}, err
 		}
-		if r := findAttribute(g.Name); r.fixed && !r.equal(&a, &b) {
+		if r := queueTable.find(g.Name); r.fixed && !r.equal(&a, &b) {
 			return Queue{}, refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", g.Name,
 				". Reason: the attribute cannot be changed after creation.")
 		}
@@ -185,24 +187,11 @@ func (a Queue) WithChanges(given []Attribute, in Assignment) (Queue, *refusal.Er
 
 // assign checks name and value of one attribute for the queue type, and sets it.
 func (a *Queue) assign(g Attribute, in Assignment) *refusal.Error {
-	r := findAttribute(g.Name)
-	if r == nil {
-		return refusal.UnknownAttribute(g.Name)
-	}
-	if !a.FIFO {
-		switch r.kind {
-		case anyQueue:
-		case fifoSilent:
-			return refusal.UnknownAttribute(g.Name)
-		case fifoOnly:
-			return refusal.New(refusal.InvalidAttributeName, "You can specify the ", g.Name, " only when FifoQueue is set to true.")
-		}
-	}
-	if err := r.parse(a, g.Value, in); err != nil {
+	r, err := queueTable.settable(g.Name, a.FIFO)
+	if err != nil {
 		return err
 	}
-	a.Extensions |= r.extension
-	return nil
+	return queueTable.set(a, r, g.Value, in, &a.Extensions)
 }
 
 // consistent checks the rules between attributes, after those in given were set.
@@ -237,27 +226,36 @@ func (a Queue) Differs(requested []Attribute, in Assignment) (string, *refusal.E
 		if err := b.assign(g, in); err != nil {
 			return "", err
 		}
-		if !findAttribute(g.Name).equal(&a, &b) {
+		if !queueTable.find(g.Name).equal(&a, &b) {
 			return g.Name, nil
 		}
 	}
 	return "", nil
 }
 
-// List returns every attribute that can be set and has a value, sorted by name. It includes only
-// extension attributes that were set or preset.
-func (a Queue) List() []Attribute {
-	listed := make([]Attribute, 0, len(attributeTable))
-	for i := range attributeTable {
-		r := &attributeTable[i]
-		if r.kind != anyQueue && !a.FIFO || r.extension != 0 && a.Extensions&r.extension == 0 {
-			continue
-		}
-		if v := r.print(&a); v != "" {
-			listed = append(listed, Attribute{r.name, v})
-		}
-	}
-	return listed
+// List returns the settable attributes that have a value, sorted by name. Extension attributes
+// appear only if they were set or preset.
+func (a Queue) List() []Attribute { return queueTable.list(&a, a.FIFO, a.Extensions) }
+
+// NameMessagesDeferred counts the deferred messages of a queue. It is an extension, listed
+// if there are any.
+const NameMessagesDeferred = "ApproximateNumberOfMessagesDeferred"
+
+// readOnlyAttributes are known to GetQueueAttributes only.
+var readOnlyAttributes = [...]string{
+	"All",
+	"ApproximateNumberOfMessages",
+	NameMessagesDeferred,
+	"ApproximateNumberOfMessagesDelayed",
+	"ApproximateNumberOfMessagesNotVisible",
+	"CreatedTimestamp",
+	"LastModifiedTimestamp",
+	"QueueArn",
+}
+
+// Known reports whether GetQueueAttributes may ask for name.
+func Known(name string) bool {
+	return queueTable.find(name) != nil || slices.Contains(readOnlyAttributes[:], name)
 }
 
 // Check makes the checks that need no state: a queue of this type has the attributes, and permits

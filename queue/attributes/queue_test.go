@@ -38,9 +38,9 @@ func with(list []Attribute, changes ...Attribute) []Attribute {
 		values[a.Name] = a.Value
 	}
 	var out []Attribute
-	for i := range attributeTable {
-		if v := values[attributeTable[i].name]; v != "" {
-			out = append(out, Attribute{attributeTable[i].name, v})
+	for _, r := range queueTable.rows {
+		if v := values[r.name]; v != "" {
+			out = append(out, Attribute{r.name, v})
 		}
 	}
 	return out

@@ -76,25 +76,26 @@ func (a Subscription) WithChanges(given []Attribute) (Subscription, *refusal.Err
 }
 
 func (a Subscription) with(given []Attribute, prefix string) (Subscription, *refusal.Error) {
-	reason := subscriptionTable.assign(&a, assignment{given: given, fifo: a.Ends.FIFOTopic})
-	if reason == "" && a.Filter != nil && a.Filter.Scope() != a.FilterScope {
-		// If only the scope changes, the existing policy must be valid in it.
-		reason = a.filterBy(a.Filter.Text())
+	var extensions ExtensionSet // there are none
+	err := subscriptionTable.assign(&a, request{given: given, fifo: a.Ends.FIFOTopic}, &extensions)
+	if err == nil && a.Filter != nil && a.Filter.Scope() != a.FilterScope {
+		// Only the scope was changed: the policy must be valid there, too.
+		err = a.filterBy(a.Filter.Text())
 	}
-	if reason != "" {
-		return Subscription{}, refuse(prefix, reason)
+	if err != nil {
+		return Subscription{}, snsError(prefix, err)
 	}
 	return a, nil
 }
 
-// filterBy sets the filter policy, in the current scope.
-func (a *Subscription) filterBy(text string) (reason string) {
+// filterBy sets the filter policy, in the present scope.
+func (a *Subscription) filterBy(text string) *refusal.Error {
 	p, err := filter.Parse(text, a.FilterScope)
 	if err != nil {
-		return err.Error()
+		return refusal.New(refusal.SNSInvalidParameter, err.Error())
 	}
 	a.Filter = p
-	return ""
+	return nil
 }
 
 // Matches refuses Subscribe on an existing subscription if a requested attribute differs from the
@@ -105,7 +106,7 @@ func (a Subscription) Matches(given []Attribute) *refusal.Error {
 		return err
 	}
 	if !subscriptionTable.equal(&a, &wanted, given) {
-		return refuse(prefixCreate, "Subscription already exists with different attributes")
+		return refusal.New(refusal.SNSInvalidParameter, prefixCreate, "Subscription already exists with different attributes")
 	}
 	return nil
 }
@@ -126,117 +127,113 @@ func (a *Subscription) Takes(published logtime.Timestamp) bool {
 	return a.ReplayStatus != ReplayCompleted || !a.Replay.Ends || published <= a.Replay.End
 }
 
-// List returns the attributes that GetSubscriptionAttributes lists and that can be set, and
-// ReplayStatus, sorted by name.
-func (a Subscription) List() []Attribute { return subscriptionTable.list(&a, a.Ends.FIFOTopic) }
+// List returns the attributes that GetSubscriptionAttributes lists, sorted by name.
+func (a Subscription) List() []Attribute { return subscriptionTable.list(&a, a.Ends.FIFOTopic, 0) }
 
-// Names of subscription attributes that are used outside of their rows. RedrivePolicy is with the
-// queue attributes.
-const (
-	nameFilterPolicy      = "FilterPolicy"
-	nameFilterPolicyScope = "FilterPolicyScope"
-	nameReplayPolicy      = "ReplayPolicy"
-	nameReplayStatus      = "ReplayStatus"
-)
-
-// subscriptionTable has one row for each attribute of a subscription, sorted by name.
-var subscriptionTable = sorted(settables[Subscription]{
-	deliveryRow(),
-	{
-		name: nameFilterPolicy, since: 1, takes: takesPolicy(policy.FilterGrammar),
-		parse: func(a *Subscription, value string, _ Assignment) string { return a.filterBy(value) },
-		print: func(a *Subscription) (string, bool) { return a.Filter.Text(), a.Filter != nil },
-	},
-	filterScopeRow(),
-	settableFlag("RawMessageDelivery", 1, func(a *Subscription) *bool { return &a.RawDelivery }),
-	deadLetterRow(),
-	replayRow(),
-	{
-		name: nameReplayStatus, since: 1, takes: takesText("nothing: it is listed only"), fifoOnly: true, readOnly: true,
-		print: func(a *Subscription) (string, bool) {
-			return replayStatusNames[a.ReplayStatus], a.ReplayStatus != ReplayNone
-		},
-	},
-})
+const nameReplayPolicy = "ReplayPolicy"
 
 // filterScopes are the values of FilterPolicyScope.
 var filterScopes = words{{filter.MessageAttributes.String(), 1}, {filter.MessageBody.String(), 1}}
 
-// filterScopeRow is FilterPolicyScope. It is parsed first, because it decides which texts are a
-// valid FilterPolicy. SNS lists it only with a policy.
-func filterScopeRow() settable[Subscription] {
-	return settable[Subscription]{
-		name: nameFilterPolicyScope, since: 1, takes: takesWords(filterScopes), early: true,
-		parse: func(a *Subscription, value string, _ Assignment) string {
-			scope, err := filter.ParseScope(value)
+// subscriptionTable holds the attributes of subscriptions.
+var subscriptionTable = newTable(true,
+	row(nameDeliveryPolicy, 1, onAny, "Says how often and how fast deliveries are repeated. HTTP subscribers only.", deliveryValue()),
+	row("FilterPolicy", 1, onAny, "Delivers only messages that match. `{}` matches all.", attribute[Subscription]{
+		takes: takesPolicy(policy.FilterGrammar),
+		parse: func(a *Subscription, s setting) *refusal.Error { return a.filterBy(s.value) },
+		print: func(a *Subscription) (string, bool) { return a.Filter.Text(), a.Filter != nil },
+	}),
+	row("FilterPolicyScope", 1, onAny, "Says whether the filter looks at message attributes or at a body in JSON.", filterScopeValue()),
+	row("RawMessageDelivery", 1, onAny,
+		"With `true`, the body is the message as published. Otherwise it is an envelope in JSON.",
+		flag(func(a *Subscription) *bool { return &a.RawDelivery })),
+	row(nameRedrivePolicy, 1, onAny, "Names the queue for messages that cannot be delivered.", deadLetterValue()),
+	row(nameReplayPolicy, 1, onFIFO, "Starts a replay of the archive of the topic. `{}` ends it.", replayValue()),
+	row("ReplayStatus", 1, onFIFO, "The progress of the replay.", attribute[Subscription]{
+		takes: takesText("nothing: it is listed only"), readOnly: true,
+		print: func(a *Subscription) (string, bool) {
+			return replayStatusNames[a.ReplayStatus], a.ReplayStatus != ReplayNone
+		},
+	}),
+)
+
+// filterScopeValue is FilterPolicyScope. It is read first, because it decides which texts are a
+// FilterPolicy. SNS lists it only beside a policy.
+func filterScopeValue() attribute[Subscription] {
+	return attribute[Subscription]{
+		takes: takes{words: filterScopes}, early: true,
+		parse: func(a *Subscription, s setting) *refusal.Error {
+			scope, err := filter.ParseScope(s.value)
 			if err != nil {
-				return err.Error()
+				return refusal.New(refusal.SNSInvalidParameter, err.Error())
 			}
 			a.FilterScope = scope
-			return ""
+			return nil
 		},
 		print: func(a *Subscription) (string, bool) { return a.FilterScope.String(), a.Filter != nil },
 	}
 }
 
-// deadLetterRow is RedrivePolicy. For a FIFO queue SNS requires a FIFO dead-letter queue, because
-// only that keeps the order. A standard queue may have either type.
-func deadLetterRow() settable[Subscription] {
-	return settable[Subscription]{
-		name: nameRedrivePolicy, since: 1, takes: takesPolicy(policy.DeadLetterGrammar),
-		parse: func(a *Subscription, value string, _ Assignment) string {
-			p, reason := policy.ParseDeadLetter(value)
-			if reason != "" {
-				return nameRedrivePolicy + ": " + reason
+// deadLetterValue is RedrivePolicy. Only a FIFO queue keeps the order of messages for a FIFO queue,
+// and SNS demands one; a standard queue may have either.
+func deadLetterValue() attribute[Subscription] {
+	return attribute[Subscription]{
+		takes: takesPolicy(policy.DeadLetterGrammar),
+		parse: func(a *Subscription, s setting) *refusal.Error {
+			p, reason := policy.ParseDeadLetter(s.value)
+			if reason == "" && p.Target != "" && a.Ends.FIFOTopic && a.Ends.FIFOQueue && !strings.HasSuffix(p.Target, ".fifo") {
+				reason = "must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
 			}
-			if p.Target != "" && a.Ends.FIFOTopic && a.Ends.FIFOQueue && !strings.HasSuffix(p.Target, ".fifo") {
-				return nameRedrivePolicy + ": must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
+			if reason != "" {
+				return s.malformed(reason)
 			}
 			a.DeadLetter = p
-			return ""
+			return nil
 		},
 		print: func(a *Subscription) (string, bool) { return a.DeadLetter.Text, a.DeadLetter.Text != "" },
-	}.comparedBy(func(a, b *Subscription) bool { return a.DeadLetter.Target == b.DeadLetter.Target })
+		same:  func(a, b *Subscription) bool { return a.DeadLetter.Target == b.DeadLetter.Target },
+	}
 }
 
-// deliveryRow is DeliveryPolicy. Only subscribers with a web protocol have it.
-func deliveryRow() settable[Subscription] {
-	return settable[Subscription]{
-		name: nameDeliveryPolicy, since: 1, takes: takesPolicy(policy.DeliveryGrammar),
-		parse: func(a *Subscription, value string, _ Assignment) string {
+// deliveryValue is DeliveryPolicy, which only subscribers with a web protocol have.
+func deliveryValue() attribute[Subscription] {
+	return attribute[Subscription]{
+		takes: takesPolicy(policy.DeliveryGrammar),
+		parse: func(a *Subscription, s setting) *refusal.Error {
 			if !a.Ends.Protocol.Web() {
-				return unknownName
+				return noSuchAttribute()
 			}
-			p, reason := policy.ParseDelivery(value)
+			p, reason := policy.ParseDelivery(s.value)
 			if reason != "" {
-				return nameDeliveryPolicy + ": " + reason
+				return s.malformed(reason)
 			}
 			a.Delivery = p
-			return ""
+			return nil
 		},
 		print: func(a *Subscription) (string, bool) { return a.Delivery.Text, a.Delivery.Text != "" },
 	}
 }
 
-// replayRow is ReplayPolicy. Setting it starts a replay, even with an unchanged policy.
-func replayRow() settable[Subscription] {
-	return settable[Subscription]{
-		name: nameReplayPolicy, since: 1, takes: takesPolicy(policy.ReplayGrammar),
-		parse: func(a *Subscription, value string, _ Assignment) string {
-			p, reason := policy.ParseReplay(value)
+// replayValue is ReplayPolicy. Setting one begins a replay, also if it is the present one.
+func replayValue() attribute[Subscription] {
+	return attribute[Subscription]{
+		takes: takesPolicy(policy.ReplayGrammar),
+		parse: func(a *Subscription, s setting) *refusal.Error {
+			p, reason := policy.ParseReplay(s.value)
 			if reason != "" {
-				return nameReplayPolicy + ": " + reason
+				return s.malformed(reason)
 			}
 			a.Replay, a.ReplayStatus = p, ReplayNone
 			if p.Text != "" {
 				a.ReplayStatus = ReplayPending
 			}
-			return ""
+			return nil
 		},
 		print: func(a *Subscription) (string, bool) { return a.Replay.Text, a.Replay.Text != "" },
-	}.onFIFO().comparedBy(func(a, b *Subscription) bool {
-		p, q := a.Replay, b.Replay
-		p.Text, q.Text = "", ""
-		return p == q && (a.Replay.Text == "") == (b.Replay.Text == "")
-	})
+		same: func(a, b *Subscription) bool {
+			p, q := a.Replay, b.Replay
+			p.Text, q.Text = "", ""
+			return p == q && (a.Replay.Text == "") == (b.Replay.Text == "")
+		},
+	}
 }

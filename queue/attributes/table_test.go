@@ -2,34 +2,23 @@ package attributes
 
 import (
 	"math/bits"
-	"slices"
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
-func TestAttributeTableIsSortedAndComplete(t *testing.T) {
-	names := make([]string, len(attributeTable))
+func TestQueueTableIsComplete(t *testing.T) {
+	checkRows(t, queueTable)
 	var seen ExtensionSet
-	for i, r := range attributeTable {
-		names[i] = r.name
-		if r.parse == nil || r.print == nil {
-			t.Errorf("%s has no parse or no print", r.name)
-		}
+	for _, r := range queueTable.rows {
 		if r.extension != 0 && (bits.OnesCount32(uint32(r.extension)) != 1 || seen&r.extension != 0) {
 			t.Errorf("%s: bit %b is not its own", r.name, r.extension)
 		}
 		seen |= r.extension
-		if r.fixed && r.extension == 0 {
+		if r.fixed && r.extension == 0 && r.name != NameFIFO {
 			t.Errorf("%s: only extension attributes are fixed by the table", r.name)
 		}
-	}
-	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
-		t.Errorf("rows are not sorted by name: %q", names)
-	}
-	if !slices.IsSorted(readOnlyAttributes[:]) {
-		t.Error("readOnlyAttributes is not sorted")
 	}
 	if want := ExtensionSet(1<<13 - 1); seen != want {
 		t.Errorf("extension bits in use: %b, want %b", seen, want)
@@ -56,8 +45,8 @@ func TestKnownAttribute(t *testing.T) {
 			t.Errorf("%s is not known", name)
 		}
 	}
-	if len(known) != len(attributeTable)+len(readOnlyAttributes) {
-		t.Errorf("%d names are known, %d are expected", len(attributeTable)+len(readOnlyAttributes), len(known))
+	if len(known) != len(queueTable.rows)+len(readOnlyAttributes) {
+		t.Errorf("%d names are known, %d are expected", len(queueTable.rows)+len(readOnlyAttributes), len(known))
 	}
 	for _, name := range []string{"", "Foobar", "all", "visibilityTimeout", "VisibilityTimeout "} {
 		if Known(name) {
@@ -121,19 +110,23 @@ func TestAttributeValues(t *testing.T) {
 }
 
 func TestBooleansAreReadInAnyCaseAndListedInLower(t *testing.T) {
-	for i := range attributeTable {
-		r := &attributeTable[i]
+	for _, r := range queueTable.rows {
 		for _, v := range []string{"True", "TRUE", "False"} {
 			a := Default(true)
-			if r.parse(&a, "x", Assignment{MinimumWindow: 1}) == nil || r.parse(&a, "true", Assignment{MinimumWindow: 1}) != nil ||
-				r.name == "FifoQueue" {
+			set := func(value string) error {
+				if err := queueTable.set(&a, &r, value, AnyWindow(), &a.Extensions); err != nil {
+					return err
+				}
+				return nil
+			}
+			if set("x") == nil || set("true") != nil || r.name == "FifoQueue" {
 				continue // not a boolean, or one that takes only true
 			}
-			if err := r.parse(&a, v, Assignment{MinimumWindow: 1}); err != nil {
+			if err := set(v); err != nil {
 				t.Errorf("%s=%s: %v", r.name, v, err)
 			}
 			want := map[string]string{"True": "true", "TRUE": "true", "False": "false"}[v]
-			if got := r.print(&a); got != want {
+			if got, _ := r.print(&a); got != want {
 				t.Errorf("%s=%s is listed as %q", r.name, v, got)
 			}
 		}
@@ -174,9 +167,9 @@ func TestWindowBounds(t *testing.T) {
 // The state hash covers the attributes that List always lists. During an upgrade older programs do
 // not list a newer attribute, so it must be an extension, which is listed only where it is set.
 func TestLaterAttributes(t *testing.T) {
-	for _, r := range attributeTable {
+	for _, r := range queueTable.rows {
 		if r.since > 1 && r.extension == 0 {
-			t.Errorf("%s came with format version %d and is always listed: give it a bit with as or asFixed", r.name, r.since)
+			t.Errorf("%s came with format version %d and is always listed: give it a bit with as", r.name, r.since)
 		}
 	}
 }

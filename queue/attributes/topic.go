@@ -92,12 +92,12 @@ func isTopicName(stem string) bool {
 // CreateTopic returns the attributes of a new topic: the defaults, changed by the request.
 func CreateTopic(fifo bool, given []Attribute, in Assignment) (Topic, *refusal.Error) {
 	a := DefaultTopic(fifo)
-	reason := topicTable.assign(&a, assignment{given: given, in: in, fifo: fifo})
-	if reason == "" {
-		reason = a.inconsistency()
+	err := a.assign(given, in, false)
+	if err == nil {
+		err = a.consistent()
 	}
-	if reason != "" {
-		return Topic{}, refuse(prefixCreate, reason)
+	if err != nil {
+		return Topic{}, snsError(prefixCreate, err)
 	}
 	return a, nil
 }
@@ -106,16 +106,16 @@ func CreateTopic(fifo bool, given []Attribute, in Assignment) (Topic, *refusal.E
 // whole request.
 func (a Topic) WithChanges(given []Attribute, in Assignment) (Topic, *refusal.Error) {
 	b := a
-	reason := topicTable.assign(&b, assignment{given: given, in: in, fifo: a.FIFO, change: true})
-	if reason == "" && a.Deduplication.Scope == deduplication.ScopeMessageGroup && b.Deduplication.Scope != a.Deduplication.Scope {
-		// AWS does not permit this change. Its text is unknown.
-		reason = badValue(nameThroughputScope, wholeTopic, "Cannot be changed from "+perGroup+" to "+wholeTopic+".")
+	err := b.assign(given, in, true)
+	if err == nil && a.Deduplication.Scope == deduplication.ScopeMessageGroup && b.Deduplication.Scope != a.Deduplication.Scope {
+		// AWS: there is no way back. Its text is not known.
+		err = badValue(nameThroughputScope, wholeTopic, "Cannot be changed from "+perGroup+" to "+wholeTopic+".")
 	}
-	if reason == "" {
-		reason = b.inconsistency()
+	if err == nil {
+		err = b.consistent()
 	}
-	if reason != "" {
-		return Topic{}, refuse(prefixSet, reason)
+	if err != nil {
+		return Topic{}, snsError(prefixSet, err)
 	}
 	return b, nil
 }
@@ -124,21 +124,24 @@ func (a Topic) WithChanges(given []Attribute, in Assignment) (Topic, *refusal.Er
 // attributes, and permits their values.
 func CheckTopicChanges(fifo bool, given []Attribute, in Assignment) *refusal.Error {
 	a := DefaultTopic(fifo)
-	return refuse(prefixSet, topicTable.assign(&a, assignment{
-		given: given, in: in, fifo: fifo, change: true,
-	}))
+	return snsError(prefixSet, a.assign(given, in, true))
 }
 
-// inconsistency returns the reason why attributes exclude each other, "" if they do not. The rules
-// are those of queues for the shared attributes; and only standard topics may use X-Ray.
-func (a *Topic) inconsistency() (reason string) {
+// assign sets the attributes of a request; change reports that the topic exists.
+func (a *Topic) assign(given []Attribute, in Assignment, change bool) *refusal.Error {
+	return topicTable.assign(a, request{given, in, a.FIFO, change}, &a.Extensions)
+}
+
+// consistent refuses attributes that exclude each other: the rules of queues for the shared
+// attributes, and X-Ray for standard topics only.
+func (a *Topic) consistent() *refusal.Error {
 	switch {
 	case a.Deduplication.IDAndContent && !a.Deduplication.ContentBased:
 		return badValue(nameContentMode, contentModes[1].text, "Requires "+nameContentBased+".")
 	case a.FIFO && a.Tracing == TracingActive:
 		return badValue(nameTracing, tracingActive, "A FIFO topic can only have "+tracingPassThrough+".")
 	}
-	return ""
+	return nil
 }
 
 // Matches refuses CreateTopic on an existing topic if a requested attribute differs from the
@@ -149,11 +152,11 @@ func (a Topic) Matches(given []Attribute, in Assignment) *refusal.Error {
 		return err
 	}
 	if !topicTable.equal(&a, &wanted, given) {
-		return refuse(prefixCreate, "Topic already exists with different attributes")
+		return refusal.New(refusal.SNSInvalidParameter, prefixCreate, "Topic already exists with different attributes")
 	}
 	return nil
 }
 
-// List returns the attributes that GetTopicAttributes lists and that can be set, sorted by name. It
-// omits the default Policy, which contains the ARN of the topic.
-func (a Topic) List() []Attribute { return topicTable.list(&a, a.FIFO) }
+// List returns the settable attributes that GetTopicAttributes lists, sorted by name. The default
+// Policy is not among them, because it names the topic.
+func (a Topic) List() []Attribute { return topicTable.list(&a, a.FIFO, a.Extensions) }

@@ -8,22 +8,20 @@ import (
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Names of topic attributes that are used outside of their rows. Names that queues have, too, are
-// with the queue attributes.
+// Names of the topic attributes that rules mention beside their row. The names that queues have,
+// too, are beside the rows of queues.
 const (
-	nameArchivePolicy = "ArchivePolicy"
-	nameContentBased  = "ContentBasedDeduplication"
-	// NameDataProtection is DataProtectionPolicy. SNS has separate actions to read and write it: it
-	// can be set like an attribute, but is never listed as one.
-	NameDataProtection   = "DataProtectionPolicy"
-	nameDeliveryPolicy   = "DeliveryPolicy"
-	nameDisplayName      = "DisplayName"
-	nameFIFOTopic        = "FifoTopic"
-	nameSignatureVersion = "SignatureVersion"
-	nameThroughputScope  = "FifoThroughputScope"
-	nameTracing          = "TracingConfig"
+	nameContentBased = "ContentBasedDeduplication"
+	// NameDataProtection is the DataProtectionPolicy. SNS has actions of its own for it: it is set
+	// like an attribute and never listed as one.
+	NameDataProtection  = "DataProtectionPolicy"
+	nameDeliveryPolicy  = "DeliveryPolicy"
+	nameFIFOTopic       = "FifoTopic"
+	nameThroughputScope = "FifoThroughputScope"
+	nameTracing         = "TracingConfig"
 )
 
 // Values that are used outside of their rows.
@@ -34,227 +32,107 @@ const (
 	tracingActive      = "Active"
 )
 
-// Values, with the format version that introduced them.
-var (
-	contentModes     = words{{"IdOverrides", 1}, {"IdAndContent", 1}}
-	throughputScopes = words{{wholeTopic, 1}, {perGroup, 1}}
-	signatures       = words{{"1", 1}, {"2", 1}}                          // index 0 is SignatureSHA1
-	tracings         = words{{tracingPassThrough, 1}, {tracingActive, 1}} // index 0 is TracingPassThrough
-)
-
-// topicTable has one row for each attribute of a topic, sorted by name.
-var topicTable = sorted(append(feedbackRows(), settables[Topic]{
-	archiveRow(),
-	settableFlag(nameContentBased, 1, func(a *Topic) *bool { return &a.Deduplication.ContentBased }).onFIFO(),
-	contentModeRow(),
-	dataProtectionRow(),
-	topicWindowRow(),
-	topicTextRow(nameDeliveryPolicy, 1, takesPolicy(policy.DeliveryGrammar), func(a *Topic) *string { return &a.DeliveryPolicy },
-		func(value string) string {
-			if reason := policy.ParseTopicDelivery(value); reason != "" {
-				return nameDeliveryPolicy + ": " + reason
+// topicTable holds the attributes of topics that can be set.
+var topicTable = newTable(true, append(feedbackRows(),
+	row("ArchivePolicy", 1, onFIFO,
+		"Keeps published messages for a number of days, so that a subscription can replay them. `{}` removes the archive.",
+		archiveValue()),
+	row(nameContentBased, 1, onFIFO,
+		"Takes the SHA-256 of the message as the deduplication id of a message that has none.",
+		flag(func(a *Topic) *bool { return &a.Deduplication.ContentBased })),
+	row(nameContentMode, 1, onFIFO,
+		"With `IdAndContent`, a message is a duplicate if its id or its content repeats.",
+		either(contentModes, func(a *Topic) *bool { return &a.Deduplication.IDAndContent })).as(extensionContentMode),
+	row(NameDataProtection, 1, onAny, "Stored and returned for AWS clients.", dataProtectionValue()),
+	row(nameDeduplicationWindow, 1, onFIFO,
+		"Seconds for which the topic remembers the id of an accepted message.",
+		window(limits.DeduplicationSecondsMax, func(a *Topic) *int64 { return &a.Deduplication.WindowSeconds })).as(extensionWindow),
+	row(nameDeliveryPolicy, 1, onAny,
+		"Says how often and how fast deliveries to HTTP subscribers are repeated, unless their subscription says so.",
+		text(takesPolicy(policy.DeliveryGrammar), func(a *Topic) *string { return &a.DeliveryPolicy }, func(s setting) *refusal.Error {
+			if reason := policy.ParseTopicDelivery(s.value); reason != "" {
+				return s.malformed(reason)
 			}
-			return ""
-		}),
-	displayNameRow(),
-	throughputScopeRow(),
-	fifoTopicRow(),
-	topicTextRow(nameKMSKey, 1, takesText("text"), func(a *Topic) *string { return &a.KMSMasterKeyID }, func(value string) string {
-		if len(value) > kmsKeyIDLengthMax || !utf8.ValidString(value) {
-			return badValue(nameKMSKey, value, "Must be at most "+strconv.Itoa(kmsKeyIDLengthMax)+" bytes of UTF-8.")
-		}
-		return ""
-	}),
-	topicTextRow(NamePolicy, 1, takesPolicy(policy.AccessGrammar), func(a *Topic) *string { return &a.Policy }, func(value string) string {
-		if !policy.IsAccess(value) {
-			return "Policy Error: null" // the text of AWS, even for empty text
-		}
-		return ""
-	}),
-	signatureRow(),
-	tracingRow(),
-}...))
-
-// topicTextRow returns the row of a text that is stored as sent, and listed unless it is empty.
-func topicTextRow(name string, since uint32, values takes, field func(*Topic) *string,
-	check func(value string) (reason string)) settable[Topic] {
-	return settable[Topic]{
-		name: name, since: since, takes: values,
-		parse: func(a *Topic, value string, _ Assignment) string {
-			if reason := check(value); reason != "" {
-				return reason
+			return nil
+		})),
+	row("DisplayName", 1, onAny,
+		"Stored and returned for AWS clients. It has at most "+strconv.Itoa(limits.TopicDisplayNameMax)+" characters.",
+		displayNameValue()),
+	row(nameThroughputScope, 1, onFIFO,
+		"Says within which messages an id must not repeat: those of the topic, or of the message group.",
+		choice(words{{wholeTopic, 1}, {perGroup, 1}}, deduplication.ScopeQueue,
+			func(a *Topic) *deduplication.Scope { return &a.Deduplication.Scope })),
+	row(nameFIFOTopic, 1, onAny, "Makes a FIFO topic. Its name ends in `.fifo`.", fifoTopicValue()).atCreation(),
+	row(nameKMSKey, 1, onAny,
+		"Refused, because there are no keys of KMS. With `accept-kms-keys` it is stored and ignored.",
+		text(takesText("text"), func(a *Topic) *string { return &a.KMSMasterKeyID }, checkKMSKey)),
+	row(NamePolicy, 1, onAny, "The access policy of the topic.",
+		text(takesPolicy(policy.AccessGrammar), func(a *Topic) *string { return &a.Policy }, func(s setting) *refusal.Error {
+			if !policy.IsAccess(s.value) {
+				return refusal.New(refusal.SNSInvalidParameter, "Policy Error: null") // AWS, also of empty text
 			}
-			*field(a) = value
-			return ""
-		},
-		print: func(a *Topic) (string, bool) { return *field(a), *field(a) != "" },
-	}
-}
+			return nil
+		})),
+	row("SignatureVersion", 1, onAny,
+		"Stored and returned for AWS clients. Messages are not signed.",
+		choice(words{{"1", 1}, {"2", 1}}, SignatureSHA1, func(a *Topic) *SignatureVersion { return &a.SignatureVersion })),
+	row(nameTracing, 1, onAny,
+		"Stored and returned for AWS clients.",
+		choice(words{{tracingPassThrough, 1}, {tracingActive, 1}}, TracingPassThrough, func(a *Topic) *Tracing { return &a.Tracing })),
+)...)
 
-// archiveRow is ArchivePolicy. The value {} removes the policy. The number of days may be a string
-// or a number.
-func archiveRow() settable[Topic] {
-	return settable[Topic]{
-		name: nameArchivePolicy, since: 1, takes: takesPolicy(policy.ArchiveGrammar),
-		parse: func(a *Topic, value string, _ Assignment) string {
-			p, reason := policy.ParseArchive(value)
+// archiveValue is ArchivePolicy, which {} removes. The number of days may be a string or a number.
+func archiveValue() attribute[Topic] {
+	return attribute[Topic]{
+		takes: takesPolicy(policy.ArchiveGrammar),
+		parse: func(a *Topic, s setting) *refusal.Error {
+			p, reason := policy.ParseArchive(s.value)
 			if reason != "" {
-				return nameArchivePolicy + ": " + reason
+				return s.malformed(reason)
 			}
 			a.Archive = p
-			return ""
+			return nil
 		},
 		print: func(a *Topic) (string, bool) { return a.Archive.Text, a.Archive.Text != "" },
-	}.onFIFO().comparedBy(func(a, b *Topic) bool { return a.Archive.Days == b.Archive.Days })
-}
-
-// contentModeRow is ContentDeduplicationMode, an extension with the same meaning as on queues.
-func contentModeRow() settable[Topic] {
-	return settable[Topic]{
-		name: nameContentMode, since: 1, takes: takesWords(contentModes),
-		parse: func(a *Topic, value string, _ Assignment) string {
-			i := contentModes.index(value)
-			if i < 0 {
-				return badChoice(nameContentMode, value, contentModes)
-			}
-			a.Deduplication.IDAndContent = i == 1
-			a.Extensions |= extensionContentMode
-			return ""
-		},
-		print: func(a *Topic) (string, bool) {
-			mode := contentModes[0]
-			if a.Deduplication.IDAndContent {
-				mode = contentModes[1]
-			}
-			return mode.text, a.Extensions&extensionContentMode != 0
-		},
-	}.onFIFO()
-}
-
-// dataProtectionRow is DataProtectionPolicy, which is stored and returned only.
-func dataProtectionRow() settable[Topic] {
-	return settable[Topic]{
-		name: NameDataProtection, since: 1, takes: takesText("text"),
-		parse: func(a *Topic, value string, _ Assignment) string {
-			if utf8.RuneCountInString(value) > limits.DataProtectionMax || content.BadCharacter(value) {
-				return NameDataProtection + " Reason: Must be at most " + strconv.Itoa(limits.DataProtectionMax) + " valid characters."
-			}
-			a.DataProtection = value
-			return ""
-		},
-		print: func(a *Topic) (string, bool) { return a.DataProtection, false },
+		same:  func(a, b *Topic) bool { return a.Archive.Days == b.Archive.Days },
 	}
 }
 
-// topicWindowRow is DeduplicationWindowSeconds, an extension with the same bounds as on queues.
-func topicWindowRow() settable[Topic] {
-	return settable[Topic]{
-		name: nameDeduplicationWindow, since: 1,
-		takes: takesText("the least window to " + strconv.FormatInt(limits.DeduplicationSecondsMax, 10)),
-		parse: func(a *Topic, value string, in Assignment) string {
-			n, ok := content.ParseNumber(value)
-			if !ok || n < in.MinimumWindow || n > limits.DeduplicationSecondsMax {
-				return badValue(nameDeduplicationWindow, value, "Must be between "+strconv.FormatInt(in.MinimumWindow, 10)+
-					" and "+strconv.FormatInt(limits.DeduplicationSecondsMax, 10)+".")
-			}
-			a.Deduplication.WindowSeconds = n
-			a.Extensions |= extensionWindow
-			return ""
-		},
-		print: func(a *Topic) (string, bool) {
-			return strconv.FormatInt(a.Deduplication.WindowSeconds, 10), a.Extensions&extensionWindow != 0
-		},
-	}.onFIFO()
+func dataProtectionValue() attribute[Topic] {
+	r := text(takesText("text"), func(a *Topic) *string { return &a.DataProtection }, func(s setting) *refusal.Error {
+		if utf8.RuneCountInString(s.value) > limits.DataProtectionMax || content.BadCharacter(s.value) {
+			return refusal.New(refusal.SNSInvalidParameter, s.name, " Reason: Must be at most ", strconv.Itoa(limits.DataProtectionMax),
+				" valid characters.")
+		}
+		return nil
+	})
+	r.print = func(a *Topic) (string, bool) { return a.DataProtection, false }
+	return r
 }
 
-// displayNameRow is DisplayName, which SNS lists even if it is empty.
-func displayNameRow() settable[Topic] {
-	return settable[Topic]{
-		name: nameDisplayName, since: 1, takes: takesText("text"),
-		parse: func(a *Topic, value string, _ Assignment) string {
-			if content.BadCharacter(value) || utf8.RuneCountInString(value) > limits.TopicDisplayNameMax {
-				return badValue(nameDisplayName, value, "Must be at most "+strconv.Itoa(limits.TopicDisplayNameMax)+" valid characters.")
-			}
-			a.DisplayName = value
-			return ""
-		},
-		print: func(a *Topic) (string, bool) { return a.DisplayName, true },
-	}
+// displayNameValue is DisplayName, which SNS lists also when it is empty.
+func displayNameValue() attribute[Topic] {
+	r := text(takesText("text"), func(a *Topic) *string { return &a.DisplayName }, func(s setting) *refusal.Error {
+		if content.BadCharacter(s.value) || utf8.RuneCountInString(s.value) > limits.TopicDisplayNameMax {
+			return s.invalid("Must be at most " + strconv.Itoa(limits.TopicDisplayNameMax) + " valid characters.")
+		}
+		return nil
+	})
+	r.print = func(a *Topic) (string, bool) { return a.DisplayName, true }
+	return r
 }
 
-// throughputScopeRow is FifoThroughputScope, the scope of deduplication.
-func throughputScopeRow() settable[Topic] {
-	return settable[Topic]{
-		name: nameThroughputScope, since: 1, takes: takesWords(throughputScopes),
-		parse: func(a *Topic, value string, _ Assignment) string {
-			i := throughputScopes.index(value)
-			if i < 0 {
-				return badChoice(nameThroughputScope, value, throughputScopes)
+// fifoTopicValue is FifoTopic, which is listed on FIFO topics only. CheckTopicName compares it with
+// the name; that other requests agree with the type is checked here.
+func fifoTopicValue() attribute[Topic] {
+	return attribute[Topic]{
+		takes: takesText("true or false"),
+		parse: func(a *Topic, s setting) *refusal.Error {
+			if on, ok := ParseBool(s.value); !ok || on != a.FIFO {
+				return s.invalid("Must be " + strconv.FormatBool(a.FIFO) + " for a topic of this name.")
 			}
-			a.Deduplication.Scope = [...]deduplication.Scope{deduplication.ScopeQueue, deduplication.ScopeMessageGroup}[i]
-			return ""
-		},
-		print: func(a *Topic) (string, bool) {
-			if a.Deduplication.Scope == deduplication.ScopeMessageGroup {
-				return perGroup, true
-			}
-			return wholeTopic, true
-		},
-	}.onFIFO()
-}
-
-// fifoTopicRow is FifoTopic, which only FIFO topics list. CheckTopicName compares it with the name
-// of a new topic. The row refuses a value that disagrees with the type in other requests.
-func fifoTopicRow() settable[Topic] {
-	return settable[Topic]{
-		name: nameFIFOTopic, since: 1, takes: takesText("true or false"),
-		fixed: true,
-		parse: func(a *Topic, value string, _ Assignment) string {
-			if on, ok := ParseBool(value); !ok || on != a.FIFO {
-				return badValue(nameFIFOTopic, value, "Must be "+strconv.FormatBool(a.FIFO)+" for a topic of this name.")
-			}
-			return ""
+			return nil
 		},
 		print: func(a *Topic) (string, bool) { return strconv.FormatBool(a.FIFO), a.FIFO },
-	}
-}
-
-func signatureRow() settable[Topic] {
-	return settable[Topic]{
-		name: nameSignatureVersion, since: 1, takes: takesWords(signatures),
-		parse: func(a *Topic, value string, _ Assignment) string {
-			i := signatures.index(value)
-			if i < 0 {
-				return badChoice(nameSignatureVersion, value, signatures)
-			}
-			a.SignatureVersion = SignatureSHA1 + SignatureVersion(i)
-			return ""
-		},
-		print: func(a *Topic) (string, bool) {
-			if a.SignatureVersion == SignatureSHA256 {
-				return "2", true
-			}
-			return "1", a.SignatureVersion != SignatureUnset
-		},
-	}
-}
-
-func tracingRow() settable[Topic] {
-	return settable[Topic]{
-		name: nameTracing, since: 1, takes: takesWords(tracings),
-		parse: func(a *Topic, value string, _ Assignment) string {
-			i := tracings.index(value)
-			if i < 0 {
-				return badChoice(nameTracing, value, tracings)
-			}
-			a.Tracing = TracingPassThrough + Tracing(i)
-			return ""
-		},
-		print: func(a *Topic) (string, bool) {
-			if a.Tracing == TracingActive {
-				return tracingActive, true
-			}
-			return tracingPassThrough, a.Tracing != TracingUnset
-		},
 	}
 }

@@ -15,11 +15,11 @@ func CheckTopicTags(tags []Tag) *refusal.Error {
 	}
 	for i, t := range tags {
 		if err := checkTag(t); err != nil {
-			// SNS has no recorded texts for these errors. The texts are those of queues.
-			return refuse(prefixSet, err.Message)
+			// SNS has no recorded text for these; they are those of queues.
+			return refusal.SNSInvalid(err.Message)
 		}
 		if slices.ContainsFunc(tags[:i], func(u Tag) bool { return u.Key == t.Key }) {
-			return refuse(prefixSet, "Duplicated keys are not allowed.")
+			return refusal.SNSInvalid("Duplicated keys are not allowed.")
 		}
 	}
 	return nil
@@ -30,7 +30,7 @@ func CheckTopicTags(tags []Tag) *refusal.Error {
 func MatchTopicTags(existing, given []Tag) *refusal.Error {
 	for _, t := range given {
 		if !slices.Contains(existing, t) {
-			return refuse(prefixSet, "Tags Reason: Topic already exists with different tags")
+			return refusal.SNSInvalid("Tags Reason: Topic already exists with different tags")
 		}
 	}
 	return nil

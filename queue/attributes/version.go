@@ -1,7 +1,7 @@
 package attributes
 
 import (
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/policy"
@@ -42,12 +42,8 @@ type takes struct {
 	text    string
 }
 
-func takesWords(w words) takes           { return takes{words: w} }
 func takesPolicy(g policy.Grammar) takes { return takes{grammar: g} }
 func takesText(rule string) takes        { return takes{text: rule} }
-func takesNumber(lowest, highest int64) takes {
-	return takes{text: strconv.FormatInt(lowest, 10) + " to " + strconv.FormatInt(highest, 10)}
-}
 
 // values describes the values for the manual.
 func (t takes) values() string {
@@ -99,16 +95,9 @@ func (t takes) elements(kind, name string, since uint32) []policy.Element {
 	return list
 }
 
-// QueueSince returns the format version that the attributes of a queue need. An unknown attribute
-// needs none: every program refuses it.
-func QueueSince(given []Attribute) (version uint32) {
-	for _, g := range given {
-		if r := findAttribute(g.Name); r != nil {
-			version = max(version, r.since, r.takes.since(g.Value))
-		}
-	}
-	return version
-}
+// QueueSince returns the format version that the attributes of a queue need. A name that is
+// no attribute needs none: every program refuses it.
+func QueueSince(given []Attribute) uint32 { return queueTable.since(given) }
 
 // TopicSince is QueueSince for the attributes of a topic.
 func TopicSince(given []Attribute) uint32 { return topicTable.since(given) }
@@ -119,31 +108,27 @@ func SubscriptionSince(given []Attribute) uint32 { return subscriptionTable.sinc
 // AccessSince returns the format version that an access policy needs.
 func AccessSince(text string) uint32 { return policy.AccessGrammar.Since(text) }
 
-func (rows settables[T]) since(given []Attribute) (version uint32) {
+func (t *table[T]) since(given []Attribute) (version uint32) {
 	for _, g := range given {
-		if r := rows.find(g.Name); r != nil {
+		if r := t.find(g.Name); r != nil {
 			version = max(version, r.since, r.takes.since(g.Value))
 		}
 	}
 	return version
 }
 
-// Elements returns all attributes and values, with the format version that introduced them.
-func Elements() (list []policy.Element) {
-	for i := range attributeTable {
-		r := &attributeTable[i]
-		list = append(list, r.takes.elements("queue", r.name, r.since)...)
-	}
-	for i := range topicTable {
-		r := &topicTable[i]
-		list = append(list, r.takes.elements("topic", r.name, r.since)...)
-	}
-	for i := range subscriptionTable {
-		r := &subscriptionTable[i]
-		list = append(list, r.takes.elements("subscription", r.name, r.since)...)
-	}
+// Elements lists all attributes and values with the format version they came with.
+func Elements() []policy.Element {
+	list := slices.Concat(queueTable.elements("queue"), topicTable.elements("topic"), subscriptionTable.elements("subscription"))
 	for _, p := range protocols {
 		list = append(list, policy.Element{Name: "subscription protocol " + p.text, Since: p.since})
+	}
+	return list
+}
+
+func (t *table[T]) elements(kind string) (list []policy.Element) {
+	for i := range t.rows {
+		list = append(list, t.rows[i].takes.elements(kind, t.rows[i].name, t.rows[i].since)...)
 	}
 	return list
 }

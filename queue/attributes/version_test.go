@@ -3,10 +3,10 @@ package attributes
 import "testing"
 
 func TestSince(t *testing.T) {
-	rows := sorted(settables[Topic]{
-		{name: "Old", since: 3, takes: takesWords(words{{"a", 3}, {"b", 9}})},
-		{name: "New", since: 9, takes: takesText("text")},
-	})
+	rows := newTable(true,
+		row("Old", 3, onAny, "Does.", either(words{{"a", 3}, {"b", 9}}, func(a *Topic) *bool { return &a.FIFO })),
+		row("New", 9, onAny, "Does.", displayNameValue()),
+	)
 	for _, test := range []struct {
 		given []Attribute
 		want  uint32
@@ -25,10 +25,9 @@ func TestSince(t *testing.T) {
 
 func TestRowsMustSayTheirVersionAndValues(t *testing.T) {
 	for name, build := range map[string]func(){
-		"no version": func() { sorted(settables[Topic]{{name: "A", takes: takesText("text")}}) },
-		"no values":  func() { sorted(settables[Topic]{{name: "A", since: 5}}) },
-		"of a queue": func() { row("A", 0, anyQueue, "Does.", policyValue) },
-		"no meaning": func() { row("A", 1, anyQueue, "", policyValue) },
+		"no version": func() { newTable(true, row("A", 0, onAny, "Does.", displayNameValue())) },
+		"no values":  func() { newTable(true, row("A", 5, onAny, "Does.", attribute[Topic]{})) },
+		"no meaning": func() { newTable(false, row("A", 1, onAny, "", policyValue())) },
 	} {
 		func() {
 			defer func() {

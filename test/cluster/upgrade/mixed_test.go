@@ -39,11 +39,11 @@ const plantedName = "XPlantedDelay"
 // nextVersion edits this program into one of the next format version, with the additional
 // attribute.
 func nextVersion() []edit {
-	row := fmt.Sprintf("\trow(%q, %d, anyQueue, \"Delays.\", number(%q, 0, limits.DelaySecondsMax,\n"+
-		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })).as(1 << 31),\n", plantedName, format.CurrentVersion+1, plantedName)
+	row := fmt.Sprintf("\trow(%q, %d, onAny, \"Delays.\", number(0, limits.DelaySecondsMax,\n"+
+		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })).as(1 << 31),\n", plantedName, format.CurrentVersion+1)
 	current := "CurrentVersion uint32 = "
 	return []edit{
-		{"queue/attributes/rows.go", "\n}\n\n// row makes", "\n" + row + "}\n\n// row makes"},
+		{"queue/attributes/queue_table.go", "\n)\n\n// deduplicationWindow", "\n" + row + ")\n\n// deduplicationWindow"},
 		{"fsm/format/version.go", fmt.Sprint(current, format.CurrentVersion), fmt.Sprint(current, format.CurrentVersion+1)},
 	}
 }
