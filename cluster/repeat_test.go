@@ -79,7 +79,7 @@ func TestRepeatedAfterALostAnswer(t *testing.T) {
 			c.create(leads, fifo)
 			c.createTopic(leads, "t.fifo")
 			created := c.nodes[leads].replica.LogTime()
-			for c.nodes[leads].replica.LogTime() <= created { // an attempt at the time of creation cannot be told from an earlier one
+			for c.nodes[leads].replica.LogTime() <= created { // an attempt at the moment of creation looks like an earlier one
 				c.submit(leads, &queue.AdvanceClock{})
 			}
 			c.agree()
