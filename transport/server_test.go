@@ -302,7 +302,7 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
-// A panic after the request was suspended must close the connection, too, as nobody resumes the
+// A panic after the request was suspended must close the connection, too, as nothing resumes the
 // request.
 func TestAbortClosesTheConnection(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{

@@ -96,7 +96,7 @@ func privateEmbeds(s *ast.StructType) (n int) {
 	return n
 }
 
-// folderProblems counts the hand-written files in each folder, without tests, because nobody finds
+// folderProblems counts the hand-written files in each folder, without tests, because readers do not find
 // a name among a hundred files.
 func folderProblems(sources []*source) []string {
 	files := map[string]int{}

@@ -639,7 +639,7 @@ func playEmptyDisk(p *plot) error {
 	if err := errors.Join(away.Start(), voter.Start()); err != nil {
 		return err
 	}
-	// Nobody must lead, so there is no event to wait for. If the bug did harm, this shows when the
+	// No node may lead, so there is no event to wait for. If the bug did harm, this shows when the
 	// node with all entries is back.
 	_, _ = p.cluster.Part(away, voter).WaitLeader(p.ctx, 10*time.Second)
 	if err := leader.Start(); err != nil {

@@ -60,7 +60,7 @@ func request(a *Admin, pattern, token string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Each endpoint accepts callers with its role or a higher one, and nobody else.
+// Each endpoint accepts callers with its role or a higher one, and no others.
 func TestEveryRouteWantsItsRole(t *testing.T) {
 	var log bytes.Buffer
 	a := guarded(t, &log)

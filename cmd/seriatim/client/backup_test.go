@@ -193,7 +193,7 @@ func TestBackupRestoreAnswers(t *testing.T) {
 		{http.StatusConflict, `{"error": "not fresh"}`, exit.Conflict},
 		{http.StatusUnprocessableEntity, `{"error": "damaged"}`, exit.Failed},
 		{http.StatusServiceUnavailable, `{"error": "no leader"}`, exit.Unavailable},
-		{http.StatusOK, `{"queues": 3, "state`, exit.Unavailable}, // it broke off: nobody knows
+		{http.StatusOK, `{"queues": 3, "state`, exit.Unavailable}, // it broke off: the outcome is unknown
 	}
 	for _, test := range cases {
 		t.Run(fmt.Sprint(test.status), func(t *testing.T) {

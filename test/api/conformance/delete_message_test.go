@@ -112,7 +112,7 @@ func TestDeleteMessageFIFOExpiredHandle(t *testing.T) {
 		c.send(t, queue, "m", group("g"), dedup("d"))
 		handle := aws.ToString(c.one(t, queue, hidden(0)).ReceiptHandle)
 		refused(t, c.tryDelete(t, queue, handle), "InvalidParameterValue", expiredHandle(handle))
-		// Nobody has received it again, but the handle has expired.
+		// The message was not received again, but the handle has expired.
 		handle = aws.ToString(c.one(t, queue, hidden(1)).ReceiptHandle)
 		c.pass(t, 2)
 		refused(t, c.tryDelete(t, queue, handle), "InvalidParameterValue", expiredHandle(handle))

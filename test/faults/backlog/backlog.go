@@ -166,7 +166,7 @@ func (b *Backlog) acknowledge(group int, entries []outgoing, out sent) {
 }
 
 // Count compares a node's counters of the queue with the account, and retries until they agree or
-// ctx ends. Nobody may send, receive or delete meanwhile.
+// ctx ends. No client may send, receive or delete meanwhile.
 func (b *Backlog) Count(ctx context.Context, node Node, name string) error {
 	kinds := []string{history.Visible, history.NotVisible, history.Delayed}
 	for {

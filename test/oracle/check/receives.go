@@ -103,7 +103,7 @@ func (c *checker) checkDeletes() {
 	}
 }
 
-// checkVisibility checks I10, and I6 for lost answers: a message in flight is delivered to nobody
+// checkVisibility checks I10, and I6 for lost answers: a message in flight is not delivered to anyone
 // else, and its count grows by one with each delivery. If the count grew more, a receive without an
 // answer that was not repeated must explain it.
 func (c *checker) checkVisibility() {

@@ -50,7 +50,7 @@ func (b *Broker) CreateAccount(id string, q Quota) *Error {
 	return nil
 }
 
-// SetAccountQuota changes the limits of an account. What exceeds them stays.
+// SetAccountQuota changes the limits of an account. Queues and messages beyond them stay.
 func (b *Broker) SetAccountQuota(id string, q Quota) *Error {
 	if _, known := b.quotas[id]; !known && id != "" {
 		return noSuchAccount()

@@ -90,7 +90,7 @@ func (b *Broker) replayable(q *Queue, a *attempt) bool {
 	return true
 }
 
-// remaining (ymq) returns the messages of the attempt that nobody else has received, visible or
+// remaining (ymq) returns the messages of the attempt that no other receive has returned, visible or
 // not, up to the maximum of this call (ymq.md 4, 4.1). None is returned before an earlier message
 // of its group, unless that is in the same answer (decision 14).
 func (b *Broker) remaining(q *Queue, a *attempt, room int64) []attemptPart {

@@ -56,7 +56,7 @@ func (q *Queue) unlock(name string) {
 	}
 }
 
-// taken reports whether somebody receives from the group, in a session or with a visibility timeout
+// taken reports whether a client receives from the group, in a session or with a visibility timeout
 // (servicebus.md 5.1: both lock the group). A deferred message is no longer part of the group.
 func (b *Broker) taken(q *Queue, group string) bool {
 	if q.lockOf(group, b.now) != 0 {

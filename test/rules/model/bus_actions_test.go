@@ -118,7 +118,7 @@ func (c cancel) String() string {
 func (c forgetID) String() string     { return fmt.Sprintf("forget %s %+v", c.name, c.id) }
 func (c releaseGroup) String() string { return fmt.Sprintf("release group %s %s", c.name, c.group) }
 
-// lock returns the session of a step, or one that nobody holds.
+// lock returns the session of a step, or one without a lock.
 func (w *world) lock(l lockRef) queue.SessionRef {
 	if l == 0 {
 		return queue.SessionRef{}

@@ -37,7 +37,7 @@ func (g *generator) busAction(k kind) action {
 	lock := g.lock(k)
 	held := lock
 	if held == 0 {
-		held = -1 // of a session that nobody holds
+		held = -1 // of a session without a lock
 	}
 	switch n := g.rng.IntN(100); {
 	case n < 24:

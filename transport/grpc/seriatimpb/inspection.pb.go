@@ -28,7 +28,7 @@ type GroupState int32
 
 const (
 	GroupState_GROUP_STATE_UNSPECIFIED GroupState = 0
-	GroupState_GROUP_STATE_EMPTY       GroupState = 1 // it has no messages, and nobody holds it
+	GroupState_GROUP_STATE_EMPTY       GroupState = 1 // it has no messages, and no client holds it
 	GroupState_GROUP_STATE_READY       GroupState = 2 // the next receive can get its first message
 	GroupState_GROUP_STATE_SESSION     GroupState = 3 // a receiver has locked it as a session
 	GroupState_GROUP_STATE_IN_FLIGHT   GroupState = 4 // its first message is with a receiver

@@ -70,7 +70,7 @@ func (i Injection) argument() string {
 // Trouble is a running injection.
 type Trouble struct {
 	tracer *exec.Cmd
-	done   chan error // capacity 1, so that the tracer can end if nobody waits
+	done   chan error // capacity 1, so that the tracer can end without a receiver
 }
 
 // attachWithin bounds the time for strace to attach to every thread.

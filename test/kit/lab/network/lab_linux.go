@@ -187,7 +187,7 @@ func (l *Lab) Host(name string) *Host {
 	return l.hosts[name]
 }
 
-// Move gives a host a new address that no host had before. Nobody has the old one then.
+// Move gives a host a new address that no host had before. The old one then belongs to no host.
 func (h *Host) Move() (netip.Addr, error) {
 	l := h.lab
 	l.mu.Lock()
