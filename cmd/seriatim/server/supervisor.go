@@ -214,7 +214,7 @@ func (s *supervisor) spawn(node int) (*child, error) {
 		}
 		c.log, c.cmd.Stdout, c.cmd.Stderr = file, file, file
 	}
-	if err := c.cmd.Start(); err != nil {
+	if err := start(c.cmd); err != nil {
 		if c.log != nil {
 			err = errors.Join(err, c.log.Close())
 		}
