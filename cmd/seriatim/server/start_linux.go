@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timerSlack is what TimerSlackNSec of the systemd unit gives a node. With the usual 50 us, the Go
-// runtime wakes so often while the log is synced that sends of one client take a quarter more
-// processor time.
+// timerSlack equals TimerSlackNSec of the systemd unit. With the usual 50 us, the Go runtime wakes so
+// often while the log is synced that sends of one client take 30 % more processor time.
 const timerSlack = time.Millisecond
 
 // start starts a process with timerSlack. A process has the slack of the thread that makes it.
