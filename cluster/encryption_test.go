@@ -15,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 // newKey returns a random key.
@@ -78,10 +79,10 @@ func (c *nodes) fillWithCanaries(round int) {
 		entry.Attributes = []queue.MessageAttribute{{Name: canary + "-attribute", DataType: "String", Value: canary}}
 		c.submit(i%len(c.nodes), &queue.SendMessages{Queue: name, Entries: []queue.SendEntry{entry}})
 	}
-	c.submit(0, &queue.PutUserPolicy{Account: "000000000000", User: canary,
+	c.submit(0, &access.PutUserPolicy{Account: "000000000000", User: canary,
 		Policy: `{"Version":"2012-10-17","Statement":[{"Sid":"` + strings.ReplaceAll(canary, "-", "") +
 			`","Effect":"Allow","Action":"sqs:*","Resource":"*"}]}`})
-	c.submit(0, &queue.CreateAccessKey{ID: fmt.Sprintf("%s%04d", "AKIA0000000000000000", round), Secret: canary + "-secret",
+	c.submit(0, &access.CreateAccessKey{ID: fmt.Sprintf("%s%04d", "AKIA0000000000000000", round), Secret: canary + "-secret",
 		Account: "000000000000"})
 }
 

@@ -61,7 +61,7 @@ func (n *Node) Secret(a access.Key) (string, error) {
 
 // sealed returns a command in its form for the log: without a secret in clear.
 func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Duration) (queue.Command, error) {
-	create, ok := cmd.(*queue.CreateAccessKey)
+	create, ok := cmd.(*access.CreateAccessKey)
 	if !ok || create.Secret == "" {
 		return cmd, nil
 	}
@@ -74,7 +74,7 @@ func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Durat
 // clearSecret returns the reason to refuse a command with a secret in clear, empty for all others.
 func (n *Node) clearSecret(frame []byte) string {
 	cmd, err := codec.DecodeCommand(frame)
-	create, ok := cmd.(*queue.CreateAccessKey)
+	create, ok := cmd.(*access.CreateAccessKey)
 	if err != nil || !ok || create.Secret == "" {
 		return ""
 	}
@@ -158,8 +158,8 @@ func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, option
 type firstSecret struct{ sealingView }
 
 // Seal seals the secret of a command.
-func (f firstSecret) Seal(ctx context.Context, cmd *queue.CreateAccessKey,
-	execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error) {
+func (f firstSecret) Seal(ctx context.Context, cmd *access.CreateAccessKey,
+	execute func(context.Context, queue.Command) error) (*access.CreateAccessKey, error) {
 	return f.n.process.sealing.Seal(ctx, f.sealingView, cmd, execute)
 }
 

@@ -26,7 +26,7 @@ func accessKeyID(i int) string { return fmt.Sprintf("AKIASEALED%010d", i) }
 
 func (c *nodes) createKey(through, i int) {
 	c.t.Helper()
-	c.submit(through, &queue.CreateAccessKey{ID: accessKeyID(i), Secret: sealedSecret, Account: "000000000000"})
+	c.submit(through, &access.CreateAccessKey{ID: accessKeyID(i), Secret: sealedSecret, Account: "000000000000"})
 }
 
 // opens waits until a node has an access key with a sealed secret, and checks that it can open it.
@@ -161,10 +161,10 @@ func TestSealingKeyThatNobodyOpens(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := c.nodes[0].Submit(short,
-		&queue.CreateAccessKey{ID: accessKeyID(1), Secret: sealedSecret, Account: "000000000000"}); !errors.Is(err, fault.ErrUnavailable) {
+		&access.CreateAccessKey{ID: accessKeyID(1), Secret: sealedSecret, Account: "000000000000"}); !errors.Is(err, fault.ErrUnavailable) {
 		t.Errorf("a new access key: %v", err)
 	}
-	c.submit(0, &queue.DeleteAccessKey{ID: accessKeyID(0)})
+	c.submit(0, &access.DeleteAccessKey{ID: accessKeyID(0)})
 	c.createKey(0, 1)
 	c.opens(0, 1)
 	noCanary(t, c.configs[0].DataDir)
@@ -194,7 +194,7 @@ func TestSecretInClearIsRefused(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, nil)
 	c.createKey(0, 0)
-	clear := &queue.CreateAccessKey{ID: accessKeyID(1), Secret: sealedSecret, Account: "000000000000"}
+	clear := &access.CreateAccessKey{ID: accessKeyID(1), Secret: sealedSecret, Account: "000000000000"}
 	frame, err := codec.AppendCommand(nil, clear)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
@@ -93,10 +93,10 @@ func eventful(t testing.TB) *replica {
 	}
 	do(0, &queue.ReplayMessages{Subscription: r.fsm.View().RunningReplays()[0], Max: 1})
 	eventfulWeb(r.fsm.View, do)
-	do(0, &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000001", Secret: "not-a-secret-but-an-example", Account: "000000000000", User: "anna"})
-	do(0, &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000002", Secret: "not-a-secret-but-an-example", Account: "000000000000"})
-	do(0, &queue.UpdateAccessKey{ID: "AKIAEXAMPLE000000002"})
-	do(0, &queue.PutUserPolicy{Account: "000000000000", User: "anna", Policy: `{"Statement":[]}`})
+	do(0, &access.CreateAccessKey{ID: "AKIAEXAMPLE000000001", Secret: "not-a-secret-but-an-example", Account: "000000000000", User: "anna"})
+	do(0, &access.CreateAccessKey{ID: "AKIAEXAMPLE000000002", Secret: "not-a-secret-but-an-example", Account: "000000000000"})
+	do(0, &access.UpdateAccessKey{ID: "AKIAEXAMPLE000000002"})
+	do(0, &access.PutUserPolicy{Account: "000000000000", User: "anna", Policy: `{"Statement":[]}`})
 	for _, cmd := range accountHistory() {
 		do(0, cmd)
 	}
@@ -107,21 +107,21 @@ func eventful(t testing.TB) *replica {
 func accountHistory() []queue.Command {
 	const owner, fifo = "111111111111", "q.fifo"
 	return []queue.Command{
-		&queue.CreateAccount{Account: owner,
-			Quota: account.Quota{Queues: 3, Topics: 1, Messages: 100, Bytes: 1 << 20, RequestsPerSecond: 50}},
-		&queue.SetAccountQuota{Quota: account.Quota{Queues: 1000}},
-		&queue.CreateAccessKey{ID: "AKIAEXAMPLE000000003", Secret: "not-a-secret-but-an-example", Account: owner, Tenant: true},
-		&queue.CreateQueue{Queue: account.Qualify(owner, fifo), Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
-		&queue.SendMessages{Queue: account.Qualify(owner, fifo), SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
+		&access.CreateAccount{Account: owner,
+			Quota: access.Quota{Queues: 3, Topics: 1, Messages: 100, Bytes: 1 << 20, RequestsPerSecond: 50}},
+		&access.SetAccountQuota{Quota: access.Quota{Queues: 1000}},
+		&access.CreateAccessKey{ID: "AKIAEXAMPLE000000003", Secret: "not-a-secret-but-an-example", Account: owner, Tenant: true},
+		&queue.CreateQueue{Queue: access.Qualify(owner, fifo), Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
+		&queue.SendMessages{Queue: access.Qualify(owner, fifo), SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
 			Body: "of another account", GroupID: "group-1", GroupIDGiven: true, DeduplicationID: "1", DeduplicationIDGiven: true,
 		}}},
 		&queue.CreateTopic{
-			Topic: account.Qualify(owner, "t.fifo"), TopicARN: "arn:aws:sns:us-east-1:" + owner + ":t.fifo",
+			Topic: access.Qualify(owner, "t.fifo"), TopicARN: "arn:aws:sns:us-east-1:" + owner + ":t.fifo",
 			Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}},
 		},
 		&queue.Subscribe{
-			Topic: account.Qualify(owner, "t.fifo"), Endpoint: "arn:aws:sqs:us-east-1:" + owner + ":q.fifo",
-			Queue: account.Qualify(owner, fifo),
+			Topic: access.Qualify(owner, "t.fifo"), Endpoint: "arn:aws:sqs:us-east-1:" + owner + ":q.fifo",
+			Queue: access.Qualify(owner, fifo),
 			Owner: owner, Principal: "arn:aws:iam::" + owner + ":root",
 		},
 	}

@@ -28,16 +28,16 @@ func (c accessCommands) command() queue.Command {
 	}
 	switch c.random.IntN(8) {
 	case 0:
-		return &queue.CreateAccessKey{ID: key, Secret: "an-example-and-no-secret", Account: account, User: user}
+		return &access.CreateAccessKey{ID: key, Secret: "an-example-and-no-secret", Account: account, User: user}
 	case 1:
-		return &queue.UpdateAccessKey{ID: key, Active: c.random.IntN(2) == 0}
+		return &access.UpdateAccessKey{ID: key, Active: c.random.IntN(2) == 0}
 	case 2:
 		policies := []string{"", `{"Statement":[]}`, `{"Id":"2","Statement":[]}`}
-		return &queue.PutUserPolicy{Account: account, User: user, Policy: policies[c.random.IntN(len(policies))]}
+		return &access.PutUserPolicy{Account: account, User: user, Policy: policies[c.random.IntN(len(policies))]}
 	case 3:
-		return &queue.CreateAccessKey{ID: key, Sealed: sealed([]string{sealer, other}[c.random.IntN(2)]), Account: account, User: user}
+		return &access.CreateAccessKey{ID: key, Sealed: sealed([]string{sealer, other}[c.random.IntN(2)]), Account: account, User: user}
 	case 4, 5:
-		cmd := &queue.SetSealingKey{ID: []string{sealer, sealer, other}[c.random.IntN(3)],
+		cmd := &access.SetSealingKey{ID: []string{sealer, sealer, other}[c.random.IntN(3)],
 			Replaces: []string{"", sealer, other}[c.random.IntN(3)]}
 		for range 1 + c.random.IntN(2) {
 			node := fmt.Sprint("n", c.random.IntN(4))
@@ -46,5 +46,5 @@ func (c accessCommands) command() queue.Command {
 		cmd.Drop = []string{fmt.Sprint("n", c.random.IntN(4))}
 		return cmd
 	}
-	return &queue.DeleteAccessKey{ID: key}
+	return &access.DeleteAccessKey{ID: key}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -25,37 +25,37 @@ func newAccountCommands(seen map[string]int) *accountCommands {
 
 func (c *accountCommands) one(list ...string) string { return list[c.random.IntN(len(list))] }
 
-func (c *accountCommands) quota() account.Quota {
-	return account.Quota{Queues: c.random.Int64N(4), Topics: c.random.Int64N(2), Messages: c.random.Int64N(8), Bytes: c.random.Int64N(30)}
+func (c *accountCommands) quota() access.Quota {
+	return access.Quota{Queues: c.random.Int64N(4), Topics: c.random.Int64N(2), Messages: c.random.Int64N(8), Bytes: c.random.Int64N(30)}
 }
 
 // command changes an account or its resources.
 func (c *accountCommands) command(topics bool) queue.Command {
 	owner := c.one("111111111111", "222222222222")
-	name := account.Qualify(owner, c.one("a.fifo", "dead.fifo"))
+	name := access.Qualify(owner, c.one("a.fifo", "dead.fifo"))
 	n := c.random.IntN(36)
 	if n >= 26 && topics {
 		return c.topicCommand(owner)
 	}
 	switch {
 	case n < 2:
-		return &queue.CreateAccount{Account: owner, Quota: c.quota()}
+		return &access.CreateAccount{Account: owner, Quota: c.quota()}
 	case n < 3:
-		return &queue.SetAccountQuota{Account: c.one(owner, owner, ""), Quota: account.Quota{Queues: 6}}
+		return &access.SetAccountQuota{Account: c.one(owner, owner, ""), Quota: access.Quota{Queues: 6}}
 	case n < 4:
-		return &queue.SetAccountQuota{Account: owner, Quota: c.quota()}
+		return &access.SetAccountQuota{Account: owner, Quota: c.quota()}
 	case n < 5:
-		return &queue.DeleteAccount{Account: owner}
+		return &access.DeleteAccount{Account: owner}
 	case n < 6 && c.random.IntN(2) == 0:
-		return &queue.DeleteAccessKey{ID: "AKIAEXAMPLE000000001" + owner[:1]}
+		return &access.DeleteAccessKey{ID: "AKIAEXAMPLE000000001" + owner[:1]}
 	case n < 6:
-		return &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000001" + owner[:1], Secret: "an-example-and-no-secret", Account: owner,
+		return &access.CreateAccessKey{ID: "AKIAEXAMPLE000000001" + owner[:1], Secret: "an-example-and-no-secret", Account: owner,
 			Tenant: true}
 	case n < 7:
 		return &queue.DeleteQueue{Queue: name}
 	case n < 12:
 		create := &queue.CreateQueue{Queue: name, Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}}
-		if account.PlainName(name) == "a.fifo" {
+		if access.PlainName(name) == "a.fifo" {
 			target := "arn:aws:sqs:us-east-1:" + c.one(owner, owner, "111111111111") + ":dead.fifo"
 			create.Attributes = append(create.Attributes,
 				queue.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + target + `","maxReceiveCount":1}`})
@@ -66,7 +66,7 @@ func (c *accountCommands) command(topics bool) queue.Command {
 	case n < 23 && len(c.queues[name]) > 0:
 		return &queue.DeleteMessages{Queue: name, Handles: []string{c.one(c.queues[name]...)}}
 	case n < 24:
-		return &queue.StartMoveTask{Source: account.Qualify(owner, "dead.fifo"), Destination: account.Qualify(c.one("", owner), "a.fifo")}
+		return &queue.StartMoveTask{Source: access.Qualify(owner, "dead.fifo"), Destination: access.Qualify(c.one("", owner), "a.fifo")}
 	case n < 25:
 		return &queue.PurgeQueue{Queue: name}
 	}
@@ -83,7 +83,7 @@ func (c *accountCommands) command(topics bool) queue.Command {
 // topicCommand changes a topic that delivers to queues of all accounts.
 func (c *accountCommands) topicCommand(owner string) queue.Command {
 	own := c.one("t.fifo", "t.fifo", "u.fifo")
-	name, arn := account.Qualify(owner, own), "arn:aws:sns:us-east-1:"+owner+":"+own
+	name, arn := access.Qualify(owner, own), "arn:aws:sns:us-east-1:"+owner+":"+own
 	switch n := c.random.IntN(8); {
 	case n < 2:
 		return &queue.CreateTopic{Topic: name, TopicARN: arn, Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}}}
@@ -94,7 +94,7 @@ func (c *accountCommands) topicCommand(owner string) queue.Command {
 			endpoint = "000000000000"
 		}
 		return &queue.Subscribe{
-			Topic: name, Owner: owner, Endpoint: "arn:aws:sqs:us-east-1:" + endpoint + ":a.fifo", Queue: account.Qualify(to, "a.fifo"),
+			Topic: name, Owner: owner, Endpoint: "arn:aws:sqs:us-east-1:" + endpoint + ":a.fifo", Queue: access.Qualify(to, "a.fifo"),
 			Attributes: []queue.Attribute{{Name: "RedrivePolicy",
 				Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:` + c.one(owner, owner, "222222222222") + `:dead.fifo"}`}},
 		}
@@ -126,9 +126,9 @@ func (c *accountCommands) learn(cmd queue.Command, r codec.Response) {
 		c.count("published by an account", true)
 	case queue.Subscribed:
 		subscribe := cmd.(*queue.Subscribe)
-		c.count("subscribed across accounts", account.OwnerOf(subscribe.Queue) != account.OwnerOf(subscribe.Topic))
+		c.count("subscribed across accounts", access.OwnerOf(subscribe.Queue) != access.OwnerOf(subscribe.Topic))
 	case queue.Done:
-		if _, deleted := cmd.(*queue.DeleteAccount); deleted {
+		if _, deleted := cmd.(*access.DeleteAccount); deleted {
 			c.count("deleted as an account", true)
 		}
 	}

@@ -20,7 +20,7 @@ const (
 func TestAccessKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	create := &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: exampleOwner, User: "anna"}
+	create := &access.CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: exampleOwner, User: "anna"}
 	w.must(create)
 	before := w.b.View().Access()
 	w.must(create) // repeated
@@ -38,23 +38,23 @@ func TestAccessKeys(t *testing.T) {
 		t.Errorf("got %+v", key)
 	}
 
-	w.must(&UpdateAccessKey{ID: exampleKey})
+	w.must(&access.UpdateAccessKey{ID: exampleKey})
 	if key, _ := w.b.View().Access().Key(exampleKey); !key.Inactive {
 		t.Error("the key is still active")
 	}
 	if key, _ := before.Key(exampleKey); key.Inactive {
 		t.Error("a table that somebody holds has changed")
 	}
-	w.must(&UpdateAccessKey{ID: exampleKey, Active: true})
+	w.must(&access.UpdateAccessKey{ID: exampleKey, Active: true})
 	if w.b.View().Access().Sum() != before.Sum() {
 		t.Error("the sum of an equal table is another one")
 	}
 
-	w.must(&DeleteAccessKey{ID: exampleKey})
+	w.must(&access.DeleteAccessKey{ID: exampleKey})
 	if n := w.b.View().Access().KeyCount(); n != 0 || w.b.View().Access().Bytes() != 0 {
 		t.Errorf("%d keys are left, of %d bytes", n, w.b.View().Access().Bytes())
 	}
-	for _, cmd := range []Command{&DeleteAccessKey{ID: exampleKey}, &UpdateAccessKey{ID: exampleKey}} {
+	for _, cmd := range []Command{&access.DeleteAccessKey{ID: exampleKey}, &access.UpdateAccessKey{ID: exampleKey}} {
 		if err := w.refusal(cmd); err.Code != refusal.NoSuchEntity {
 			t.Errorf("%T: %v", cmd, err)
 		}
@@ -65,7 +65,7 @@ func TestUserPolicies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	anna := access.User{Account: exampleOwner, Name: "anna"}
-	put := func(text string) { w.must(&PutUserPolicy{Account: anna.Account, User: anna.Name, Policy: text}) }
+	put := func(text string) { w.must(&access.PutUserPolicy{Account: anna.Account, User: anna.Name, Policy: text}) }
 	put(`{"Statement":[]}`)
 	put(`{"Statement":[],"Id":"2"}`)
 	if got := w.b.View().Access().Policy(anna); got != `{"Statement":[],"Id":"2"}` {
@@ -85,27 +85,27 @@ func TestAccessValidation(t *testing.T) {
 		cmd  Command
 		want refusal.Code
 	}{
-		{"short id", &CreateAccessKey{ID: "AKIA", Secret: exampleSecret, Account: exampleOwner}, refusal.IAMInvalidInput},
-		{"id with a slash", &CreateAccessKey{ID: "AKIAEXAMPLE/00000001", Secret: exampleSecret, Account: exampleOwner},
+		{"short id", &access.CreateAccessKey{ID: "AKIA", Secret: exampleSecret, Account: exampleOwner}, refusal.IAMInvalidInput},
+		{"id with a slash", &access.CreateAccessKey{ID: "AKIAEXAMPLE/00000001", Secret: exampleSecret, Account: exampleOwner},
 			refusal.IAMInvalidInput},
-		{"secret in clear and sealed", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Sealed: sealedFor(firstSealer),
+		{"secret in clear and sealed", &access.CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Sealed: sealedFor(firstSealer),
 			Account: exampleOwner}, refusal.IAMInvalidInput},
-		{"short sealed secret", &CreateAccessKey{ID: exampleKey, Sealed: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
-		{"sealing key without an id", &SetSealingKey{Wraps: []access.Wrap{{Holder: "n1", PublicKey: "p1", Text: "t1"}}},
+		{"short sealed secret", &access.CreateAccessKey{ID: exampleKey, Sealed: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
+		{"sealing key without an id", &access.SetSealingKey{Wraps: []access.Wrap{{Holder: "n1", PublicKey: "p1", Text: "t1"}}},
 			refusal.IAMInvalidInput},
-		{"sealing key for nobody", &SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{PublicKey: "p1", Text: "t1"}}},
+		{"sealing key for nobody", &access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{PublicKey: "p1", Text: "t1"}}},
 			refusal.IAMInvalidInput},
-		{"short secret", &CreateAccessKey{ID: exampleKey, Secret: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
-		{"secret with a blank", &CreateAccessKey{ID: exampleKey, Secret: "an example and no secret", Account: exampleOwner},
+		{"short secret", &access.CreateAccessKey{ID: exampleKey, Secret: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
+		{"secret with a blank", &access.CreateAccessKey{ID: exampleKey, Secret: "an example and no secret", Account: exampleOwner},
 			refusal.IAMInvalidInput},
-		{"account of letters", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: "abcdefghijkl"}, refusal.IAMInvalidInput},
-		{"user with a slash", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: exampleOwner, User: "a/b"},
+		{"account of letters", &access.CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: "abcdefghijkl"}, refusal.IAMInvalidInput},
+		{"user with a slash", &access.CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: exampleOwner, User: "a/b"},
 			refusal.IAMInvalidInput},
-		{"id to update", &UpdateAccessKey{}, refusal.IAMInvalidInput},
-		{"id to delete", &DeleteAccessKey{ID: strings.Repeat("A", 129)}, refusal.IAMInvalidInput},
-		{"policy of the account", &PutUserPolicy{Account: exampleOwner, Policy: "{}"}, refusal.IAMInvalidInput},
-		{"policy that is none", &PutUserPolicy{Account: exampleOwner, User: "anna", Policy: "[]"}, refusal.MalformedPolicyDocument},
-		{"long policy", &PutUserPolicy{Account: exampleOwner, User: "anna", Policy: `{"Id":"` + strings.Repeat("a", 10_240) + `"}`},
+		{"id to update", &access.UpdateAccessKey{}, refusal.IAMInvalidInput},
+		{"id to delete", &access.DeleteAccessKey{ID: strings.Repeat("A", 129)}, refusal.IAMInvalidInput},
+		{"policy of the account", &access.PutUserPolicy{Account: exampleOwner, Policy: "{}"}, refusal.IAMInvalidInput},
+		{"policy that is none", &access.PutUserPolicy{Account: exampleOwner, User: "anna", Policy: "[]"}, refusal.MalformedPolicyDocument},
+		{"long policy", &access.PutUserPolicy{Account: exampleOwner, User: "anna", Policy: `{"Id":"` + strings.Repeat("a", 10_240) + `"}`},
 			refusal.LimitExceeded},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestAccessValidation(t *testing.T) {
 			if err == nil || err.Code != tc.want {
 				t.Fatalf("got %v, want code %d", err, tc.want)
 			}
-			if c, ok := tc.cmd.(*CreateAccessKey); ok && c.Secret != "" && strings.Contains(err.Message, c.Secret) {
+			if c, ok := tc.cmd.(*access.CreateAccessKey); ok && c.Secret != "" && strings.Contains(err.Message, c.Secret) {
 				t.Error("the refusal repeats the secret")
 			}
 		})
@@ -136,41 +136,41 @@ func TestSealedAccessKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	sealed := sealedFor(firstSealer)
-	create := &CreateAccessKey{ID: exampleKey, Sealed: sealed, Account: exampleOwner}
+	create := &access.CreateAccessKey{ID: exampleKey, Sealed: sealed, Account: exampleOwner}
 	if err := w.refusal(create); err.Code != refusal.EntityAlreadyExists {
 		t.Errorf("without a sealing key: %v", err)
 	}
 	n1, n2 := access.Wrap{Holder: "n1", PublicKey: "p1", Text: "t1"}, access.Wrap{Holder: "n2", PublicKey: "p2", Text: "t2"}
-	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n2, n1}})
+	w.must(&access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n2, n1}})
 	w.must(create)
 	before := w.b.View().Access()
-	w.must(create)                                                                                                // repeated
-	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n1}})                                             // likewise
-	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{Holder: "n2", PublicKey: "p2", Text: "other"}}}) // for the same public key
-	w.must(&SetSealingKey{ID: firstSealer, Replaces: secondSealer, Drop: []string{"nobody"}})                     // nothing to drop
+	w.must(create)                                                                                                       // repeated
+	w.must(&access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n1}})                                             // likewise
+	w.must(&access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{Holder: "n2", PublicKey: "p2", Text: "other"}}}) // for the same public key
+	w.must(&access.SetSealingKey{ID: firstSealer, Replaces: secondSealer, Drop: []string{"nobody"}})                     // nothing to drop
 	if w.b.View().Access() != before {
 		t.Error("what says nothing new changed the state")
 	}
 	// No key can replace one that seals a secret.
 	for _, cmd := range []Command{
-		&SetSealingKey{ID: secondSealer, Wraps: []access.Wrap{n1}},
-		&SetSealingKey{ID: secondSealer, Replaces: firstSealer, Wraps: []access.Wrap{n1}},
-		&CreateAccessKey{ID: "AKIAEXAMPLE000000002", Sealed: sealedFor(secondSealer), Account: exampleOwner},
+		&access.SetSealingKey{ID: secondSealer, Wraps: []access.Wrap{n1}},
+		&access.SetSealingKey{ID: secondSealer, Replaces: firstSealer, Wraps: []access.Wrap{n1}},
+		&access.CreateAccessKey{ID: "AKIAEXAMPLE000000002", Sealed: sealedFor(secondSealer), Account: exampleOwner},
 	} {
 		if err := w.refusal(cmd); err.Code != refusal.EntityAlreadyExists {
 			t.Errorf("%T: %v", cmd, err)
 		}
 	}
-	if err := w.refusal(&SetSealingKey{ID: firstSealer, Drop: []string{"n1", "n2"}}); err.Code != refusal.IAMInvalidInput {
+	if err := w.refusal(&access.SetSealingKey{ID: firstSealer, Drop: []string{"n1", "n2"}}); err.Code != refusal.IAMInvalidInput {
 		t.Errorf("a key without holders: %v", err)
 	}
 	n2.PublicKey = "p3"
-	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n2}, Drop: []string{"n1"}})
+	w.must(&access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n2}, Drop: []string{"n1"}})
 	if now := w.b.View().Access().SealingKey(); len(now.Wraps) != 1 || now.Wraps[0] != n2 {
 		t.Errorf("the holders are %+v", now.Wraps)
 	}
-	w.must(&DeleteAccessKey{ID: exampleKey})
-	w.must(&SetSealingKey{ID: secondSealer, Replaces: firstSealer, Wraps: []access.Wrap{n1}})
+	w.must(&access.DeleteAccessKey{ID: exampleKey})
+	w.must(&access.SetSealingKey{ID: secondSealer, Replaces: firstSealer, Wraps: []access.Wrap{n1}})
 	if now := w.b.View().Access().SealingKey(); now.ID != secondSealer || len(now.Wraps) != 1 {
 		t.Errorf("the key that sealed nothing is still there: %+v", now)
 	}
@@ -184,12 +184,12 @@ func TestUseAccessKeys(t *testing.T) {
 	t.Parallel()
 	const tenant, shared = "111111111111", "222222222222"
 	before, backup := newWorld(t), newWorld(t)
-	before.must(&CreateAccount{Account: tenant})
+	before.must(&access.CreateAccount{Account: tenant})
 	for _, w := range []*world{before, backup} {
-		w.must(&CreateAccount{Account: shared})
+		w.must(&access.CreateAccount{Account: shared})
 	}
 	for i, owner := range []string{exampleOwner, tenant, shared} {
-		before.must(&CreateAccessKey{ID: fmt.Sprint("AKIAEXAMPLE00000000", i), Secret: exampleSecret, Account: owner,
+		before.must(&access.CreateAccessKey{ID: fmt.Sprint("AKIAEXAMPLE00000000", i), Secret: exampleSecret, Account: owner,
 			Tenant: owner != exampleOwner})
 	}
 	backup.b.UseAccessKeys(before.b.View().Access())

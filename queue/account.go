@@ -1,132 +1,48 @@
 package queue
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/content"
-	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// CreateAccount creates an account. The cluster's own account always exists. Repeating the command
-// with the same quota changes nothing.
-type CreateAccount struct {
-	Account string // twelve digits
-	Quota   account.Quota
-}
-
-// QueueName implements Command.
-func (*CreateAccount) QueueName() string { return "" }
-
-// Validate checks the number and the quota.
-func (c *CreateAccount) Validate() *Error {
-	if err := checkUser(c.Account, ""); err != nil {
-		return err
+// applyAccess applies a command that changes access keys, user policies or accounts.
+func (b *Broker) applyAccess(c access.Command) (Result, *Error) {
+	next, err := c.Apply(b.access, b.accessContext())
+	if err != nil {
+		return nil, err
 	}
-	return checkQuota(c.Quota)
-}
-
-func checkQuota(q account.Quota) *Error {
-	if !q.Valid() {
-		return refusal.New(refusal.IAMInvalidInput, "The limits of a quota must be zero, which means no limit, or above.")
-	}
-	return nil
-}
-
-func (c *CreateAccount) apply(b *Broker) (Result, *Error) {
-	if old, known := b.access.Account(c.Account); known {
-		if old.Quota == c.Quota {
-			return Done{}, nil
-		}
-		return nil, refusal.New(refusal.EntityAlreadyExists, "The account ", c.Account, " already exists with another quota.")
-	}
-	if b.access.AccountCount() >= limits.AccountsMax {
-		return nil, refusal.New(refusal.LimitExceeded, "A cluster can have ", strconv.Itoa(limits.AccountsMax), " accounts.")
-	}
-	b.putAccount(access.Account{ID: c.Account, Quota: c.Quota, CreatedAt: b.now})
+	b.access = next
 	return Done{}, nil
 }
 
-func (b *Broker) putAccount(a access.Account) {
-	b.access = b.access.WithAccount(b.key, a)
-	b.usage.Of(a.ID).Quota = a.Quota
+func (b *Broker) accessContext() access.Context {
+	return access.Context{Hash: b.key, Now: b.now, Usage: b.usage}
 }
 
-// SetAccountQuota sets the quota of an account. Nothing is deleted if the account exceeds it.
-type SetAccountQuota struct {
-	Account string // empty: the cluster's own account
-	Quota   account.Quota
-}
+// Access returns the access keys, user policies and accounts.
+func (v View) Access() *access.Table { return v.b.access }
 
-// QueueName implements Command.
-func (*SetAccountQuota) QueueName() string { return "" }
-
-// Validate checks the number and the quota.
-func (c *SetAccountQuota) Validate() *Error {
-	if c.Account != "" {
-		if err := checkUser(c.Account, ""); err != nil {
-			return err
-		}
+// AddAccess adds an access key, a user policy, an account or the sealing key.
+func (r *Restorer) AddAccess(record access.Record) error {
+	next, err := record.Restore(r.b.access, r.b.accessContext())
+	if err == nil {
+		r.b.access = next
 	}
-	return checkQuota(c.Quota)
+	return err
 }
 
-func (c *SetAccountQuota) apply(b *Broker) (Result, *Error) {
-	a, known := b.access.Account(c.Account)
-	switch {
-	case c.Account != "" && !known:
-		return nil, noSuchAccount(c.Account)
-	case c.Account == "" && c.Quota.IsZero():
-		b.access = b.access.WithoutAccount(b.key, "")
-		b.usage.Of("").Quota = account.Quota{}
-		return Done{}, nil
-	case !known:
-		a.CreatedAt = b.now
-	}
-	a.Quota = c.Quota
-	b.putAccount(a)
-	return Done{}, nil
-}
+// UseSealingKey replaces the sealing key, or removes it if s is nil. It is not a command: like
+// BeginEpoch, it adapts a state to another cluster.
+func (b *Broker) UseSealingKey(s *access.SealingKey) { b.access = b.access.WithSealingKey(b.key, s) }
 
-func noSuchAccount(id string) *Error {
-	return refusal.New(refusal.NoSuchEntity, "The account ", id, " does not exist. Create it first.")
-}
-
-// checkAccount refuses an account that was not created, unless it is the cluster's own.
-func (b *Broker) checkAccount(id string, tenant bool) *Error {
-	if _, known := b.access.Account(id); tenant && !known {
-		return noSuchAccount(id)
-	}
-	return nil
-}
-
-// DeleteAccount deletes an account that has no queues, topics, access keys or policies.
-type DeleteAccount struct{ Account string }
-
-// QueueName implements Command.
-func (*DeleteAccount) QueueName() string { return "" }
-
-// Validate checks the number.
-func (c *DeleteAccount) Validate() *Error { return checkUser(c.Account, "") }
-
-func (c *DeleteAccount) apply(b *Broker) (Result, *Error) {
-	if _, known := b.access.Account(c.Account); !known {
-		return nil, noSuchAccount(c.Account)
-	}
-	if has := b.View().Usage(c.Account); has.Queues+has.Topics > 0 || b.access.IsUsed(c.Account) {
-		return nil, refusal.New(refusal.DeleteConflict, "The account ", c.Account, " has ", strconv.FormatInt(has.Queues, 10),
-			" queues and ",
-			strconv.FormatInt(has.Topics, 10), " topics. Delete them, its access keys and the policies of its users first.")
-	}
-	b.access = b.access.WithoutAccount(b.key, c.Account)
-	b.usage.Of(c.Account).Quota = account.Quota{}
-	return Done{}, nil
-}
+// UseAccessKeys replaces all access keys with those of another state. It is not a command, see
+// UseSealingKey.
+func (b *Broker) UseAccessKeys(of *access.Table) { b.access = b.access.WithKeysOf(b.key, of) }
 
 // roomForQueues refuses n new queues that exceed the account's quota. It counts the implicit
 // dead-letter queue that attributes a would create.
@@ -136,8 +52,8 @@ func (b *Broker) roomForQueues(name string, n int64, a *QueueAttributes) *Error 
 			n++
 		}
 	}
-	owner := account.OwnerOf(name)
-	if err := b.checkAccount(owner, owner != ""); err != nil {
+	owner := access.OwnerOf(name)
+	if err := b.access.RefuseUnknown(owner, owner != ""); err != nil {
 		return refusal.InvalidParameter(err.Message)
 	}
 	if u := b.usage.Of(owner); n > 0 && !u.HasRoomForQueues(n) {
@@ -149,8 +65,8 @@ func (b *Broker) roomForQueues(name string, n int64, a *QueueAttributes) *Error 
 
 // roomForTopic refuses a new topic that exceeds the account's quota.
 func (b *Broker) roomForTopic(name string) *Error {
-	owner := account.OwnerOf(name)
-	if err := b.checkAccount(owner, owner != ""); err != nil {
+	owner := access.OwnerOf(name)
+	if err := b.access.RefuseUnknown(owner, owner != ""); err != nil {
 		return refusal.SNSInvalid(err.Message)
 	}
 	if u := b.usage.Of(owner); !u.HasRoomForTopic() {
@@ -170,7 +86,7 @@ func (b *Broker) roomFor(q *Queue, s *sending) *Error {
 	return overQuota(refusal.OverLimit, has)
 }
 
-func overQuota(code refusal.Code, has account.Amount) *Error {
+func overQuota(code refusal.Code, has access.Amount) *Error {
 	return refusal.New(code, "The quota of the account is exhausted: it has ", strconv.FormatInt(has.Messages, 10), " messages of ",
 		strconv.FormatInt(has.Bytes, 10), " bytes. Nothing was stored: retry when some were deleted.")
 }
@@ -179,7 +95,7 @@ func overQuota(code refusal.Code, has account.Amount) *Error {
 // counts once for each copy that the topic itself stores, and at least once. Deliveries to queues
 // are not checked: an accepted message goes to every subscription.
 func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
-	u := b.usage.Of(account.OwnerOf(t.Name))
+	u := b.usage.Of(access.OwnerOf(t.Name))
 	if u.Quota.Messages == 0 && u.Quota.Bytes == 0 {
 		return nil
 	}
@@ -222,18 +138,6 @@ func (b *Broker) copiesKept(t *topic.Topic, e *PublishEntry) (copies int64) {
 
 // Usage returns the usage that counts against the quota of an account. Owner is empty for the
 // cluster's own account.
-func (v View) Usage(owner string) account.Amount {
+func (v View) Usage(owner string) access.Amount {
 	return v.b.usage.Counted(owner)
-}
-
-// AddAccount adds an account, or the quota of the cluster's own account.
-func (r *Restorer) AddAccount(a access.Account) error {
-	if _, known := r.b.access.Account(a.ID); known || a.ID == "" && a.Quota.IsZero() {
-		return fmt.Errorf("account %q appears twice or has no quota", a.ID)
-	}
-	if err := (&SetAccountQuota{Account: a.ID, Quota: a.Quota}).Validate(); err != nil {
-		return err
-	}
-	r.b.putAccount(a)
-	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -16,7 +16,7 @@ const (
 )
 
 // of returns a qualified name of the tenant.
-func of(name string) string { return account.Qualify(tenant, name) }
+func of(name string) string { return access.Qualify(tenant, name) }
 
 func tenantARN(service, name string) string {
 	return "arn:aws:" + service + ":us-east-1:" + tenant + ":" + name
@@ -25,8 +25,8 @@ func tenantARN(service, name string) string {
 func newTenants(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
-	w.must(&CreateAccount{Account: tenant})
-	w.must(&CreateAccount{Account: otherTenant})
+	w.must(&access.CreateAccount{Account: tenant})
+	w.must(&access.CreateAccount{Account: otherTenant})
 	return w
 }
 
@@ -34,7 +34,7 @@ func newTenants(t *testing.T) *world {
 func TestEqualNames(t *testing.T) {
 	t.Parallel()
 	w := newTenants(t)
-	names := []string{"q.fifo", of("q.fifo"), account.Qualify(otherTenant, "q.fifo")}
+	names := []string{"q.fifo", of("q.fifo"), access.Qualify(otherTenant, "q.fifo")}
 	seen := map[string]bool{}
 	for _, name := range names {
 		w.create(name)
@@ -81,7 +81,7 @@ func TestListsOfAccounts(t *testing.T) {
 		owned := fmt.Sprint("t", i)
 		w.must(&CreateTopic{Topic: of(owned), TopicARN: tenantARN("sns", owned)})
 	}
-	w.create(account.Qualify(otherTenant, "b"))
+	w.create(access.Qualify(otherTenant, "b"))
 	v := w.b.View()
 	all := func(page func(after string) []string) (names []string) {
 		for after := ""; ; after = names[len(names)-1] {
@@ -114,7 +114,7 @@ func TestListsOfAccounts(t *testing.T) {
 	if got := v.QueuesOf("", "1111", "", 10); !slices.Equal(got, plain[1:6]) {
 		t.Errorf("with a prefix %q", got)
 	}
-	if got := v.QueuesOf(otherTenant, "", "", 10); !slices.Equal(got, []string{account.Qualify(otherTenant, "b")}) {
+	if got := v.QueuesOf(otherTenant, "", "", 10); !slices.Equal(got, []string{access.Qualify(otherTenant, "b")}) {
 		t.Errorf("the other tenant has %q", got)
 	}
 	if got := v.TopicsOf(otherTenant, "", 10); len(got) != 0 {
@@ -149,7 +149,7 @@ func TestNamesOfAccounts(t *testing.T) {
 func TestRedriveStaysInTheAccount(t *testing.T) {
 	t.Parallel()
 	w := newTenants(t)
-	for _, name := range []string{"dead", of("dead"), account.Qualify(otherTenant, "dead")} {
+	for _, name := range []string{"dead", of("dead"), access.Qualify(otherTenant, "dead")} {
 		w.create(name)
 	}
 	redrive := func(arn string) Attribute {
@@ -171,17 +171,17 @@ func TestRedriveStaysInTheAccount(t *testing.T) {
 		w.send(name, "", "", "of "+name)
 		w.must(&ReceiveMessages{Queue: name, VisibilityTimeout: Some(0)})
 		w.must(&ReceiveMessages{Queue: name})
-		dead := account.Sibling(name, "dead")
+		dead := access.Sibling(name, "dead")
 		sources, _ := w.b.View().DeadLetterSources(dead, "", 10)
 		messages := w.receive(dead, 1)
 		if bodies(messages) != "of "+name+" " || messages[0].DeadLetterSource != name || !slices.Equal(sources, []string{name}) {
 			t.Errorf("%s has %+v from %q", dead, messages, sources)
 		}
 	}
-	if n := w.stored(account.Qualify(otherTenant, "dead")); n != 0 {
+	if n := w.stored(access.Qualify(otherTenant, "dead")); n != 0 {
 		t.Errorf("the other tenant has %d messages", n)
 	}
-	for _, to := range []string{"q", account.Qualify(otherTenant, "dead"), of("missing")} {
+	for _, to := range []string{"q", access.Qualify(otherTenant, "dead"), of("missing")} {
 		if err := w.refusal(&StartMoveTask{Source: of("dead"), Destination: to}); err.Code != refusal.ResourceNotFound {
 			t.Errorf("a move to %s: %v", to, err)
 		}
@@ -242,7 +242,7 @@ func TestTopicsOfAccounts(t *testing.T) {
 	}
 	for _, bad := range []struct{ topic, endpoint, queue, dead string }{
 		{of("t"), tenantARN("sqs", "q"), of("other"), ""},
-		{of("t"), tenantARN("sqs", "q"), account.Qualify(otherTenant, "q"), ""},
+		{of("t"), tenantARN("sqs", "q"), access.Qualify(otherTenant, "q"), ""},
 		{of("t"), tenantARN("sqs", "x"), of("x"), queueARN("dead")},
 		{"t", queueARN("x"), "", tenantARN("sqs", "dead")},
 	} {
@@ -280,8 +280,8 @@ func TestQuotas(t *testing.T) {
 		t.Run("account "+owner, func(t *testing.T) {
 			t.Parallel()
 			w := newTenants(t)
-			own := func(name string) string { return account.Qualify(owner, name) }
-			usage := func(want account.Amount) {
+			own := func(name string) string { return access.Qualify(owner, name) }
+			usage := func(want access.Amount) {
 				t.Helper()
 				if got := w.b.View().Usage(owner); got != want {
 					t.Fatalf("the account has %+v, want %+v", got, want)
@@ -293,7 +293,7 @@ func TestQuotas(t *testing.T) {
 					t.Fatalf("%#v: %v", cmd, err)
 				}
 			}
-			w.must(&SetAccountQuota{Account: owner, Quota: account.Quota{Queues: 2, Topics: 1, Messages: 3, Bytes: 10}})
+			w.must(&access.SetAccountQuota{Account: owner, Quota: access.Quota{Queues: 2, Topics: 1, Messages: 3, Bytes: 10}})
 			w.create(own("q.fifo"))
 			implicit := Attribute{Name: "ImplicitDeadLetterQueue", Value: "true"}
 			over(refusal.OverLimit, &CreateQueue{Queue: own("p"), Attributes: []Attribute{implicit}})
@@ -328,29 +328,29 @@ func TestQuotas(t *testing.T) {
 			if !batch[4].Duplicate {
 				t.Error("a send that was accepted is not a duplicate any more")
 			}
-			usage(account.Amount{Queues: 2, Topics: 1, Messages: 3, Bytes: 9})
+			usage(access.Amount{Queues: 2, Topics: 1, Messages: 3, Bytes: 9})
 			over(refusal.OverLimit, &SendMessages{Queue: own("p"), Entries: []SendEntry{{Body: "x"}}})
 			over(refusal.Throttled, &Publish{Topic: own("t.fifo"), Entries: []PublishEntry{entry("g", "1", "x")}})
 
 			handle := w.receive(own("q.fifo"), 1)[0].Handle.String()
 			w.must(&DeleteMessages{Queue: own("q.fifo"), Handles: []string{handle}})
-			usage(account.Amount{Queues: 2, Topics: 1, Messages: 2, Bytes: 5})
+			usage(access.Amount{Queues: 2, Topics: 1, Messages: 2, Bytes: 5})
 			w.publish(own("t.fifo"), entry("g", "1", "x"))
 			w.send(own("p"), "", "", "12345")
 			if p := w.publish(own("t.fifo"), entry("g", "1", "x")); !p[0].Duplicate {
 				t.Error("a publish that was accepted is not a duplicate any more")
 			}
-			usage(account.Amount{Queues: 2, Topics: 1, Messages: 3, Bytes: 10})
+			usage(access.Amount{Queues: 2, Topics: 1, Messages: 3, Bytes: 10})
 			w.must(&PurgeQueue{Queue: own("q.fifo")})
-			usage(account.Amount{Queues: 2, Topics: 1, Messages: 1, Bytes: 5})
+			usage(access.Amount{Queues: 2, Topics: 1, Messages: 1, Bytes: 5})
 			w.must(&DeleteQueue{Queue: own("p")})
 			w.must(&DeleteTopic{Topic: own("t.fifo")})
-			usage(account.Amount{Queues: 1})
-			w.must(&SetAccountQuota{Account: owner})
+			usage(access.Amount{Queues: 1})
+			w.must(&access.SetAccountQuota{Account: owner})
 			for i := range 5 {
 				w.send(own("q.fifo"), "g", fmt.Sprint("again", i), "x")
 			}
-			if other := w.b.View().Usage(otherTenant); other != (account.Amount{}) {
+			if other := w.b.View().Usage(otherTenant); other != (access.Amount{}) {
 				t.Errorf("another account has %+v", other)
 			}
 		})
@@ -360,30 +360,30 @@ func TestQuotas(t *testing.T) {
 func TestAccountsComeAndGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refused(&SetAccountQuota{Account: tenant}, refusal.NoSuchEntity, "The account 111111111111 does not exist. Create it first.")
-	w.refused(&CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: tenant, Tenant: true}, refusal.NoSuchEntity,
+	w.refused(&access.SetAccountQuota{Account: tenant}, refusal.NoSuchEntity, "The account 111111111111 does not exist. Create it first.")
+	w.refused(&access.CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: tenant, Tenant: true}, refusal.NoSuchEntity,
 		"The account 111111111111 does not exist. Create it first.")
 	before := w.b.StateHash()
-	create := &CreateAccount{Account: tenant, Quota: account.Quota{Queues: 1}}
+	create := &access.CreateAccount{Account: tenant, Quota: access.Quota{Queues: 1}}
 	w.must(create)
 	w.must(create) // repeated
-	if err := w.refusal(&CreateAccount{Account: tenant}); err.Code != refusal.EntityAlreadyExists {
+	if err := w.refusal(&access.CreateAccount{Account: tenant}); err.Code != refusal.EntityAlreadyExists {
 		t.Error(err)
 	}
-	w.must(&CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: tenant, Tenant: true})
-	if err := w.refusal(&DeleteAccount{Account: tenant}); err.Code != refusal.DeleteConflict {
+	w.must(&access.CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: tenant, Tenant: true})
+	if err := w.refusal(&access.DeleteAccount{Account: tenant}); err.Code != refusal.DeleteConflict {
 		t.Error(err)
 	}
-	w.must(&DeleteAccessKey{ID: exampleKey})
-	w.must(&DeleteAccount{Account: tenant})
-	w.must(&SetAccountQuota{Quota: account.Quota{Bytes: 1}})
-	w.must(&SetAccountQuota{})
+	w.must(&access.DeleteAccessKey{ID: exampleKey})
+	w.must(&access.DeleteAccount{Account: tenant})
+	w.must(&access.SetAccountQuota{Quota: access.Quota{Bytes: 1}})
+	w.must(&access.SetAccountQuota{})
 	if w.b.StateHash() != before || w.b.View().Access().AccountCount() != 0 {
 		t.Error("something is left of the account")
 	}
 	for _, cmd := range []Command{
-		&CreateAccount{}, &CreateAccount{Account: "12345678901"}, &CreateAccount{Account: tenant, Quota: account.Quota{Bytes: -1}},
-		&SetAccountQuota{Account: "x"}, &SetAccountQuota{Quota: account.Quota{RequestsPerSecond: -1}}, &DeleteAccount{},
+		&access.CreateAccount{}, &access.CreateAccount{Account: "12345678901"}, &access.CreateAccount{Account: tenant, Quota: access.Quota{Bytes: -1}},
+		&access.SetAccountQuota{Account: "x"}, &access.SetAccountQuota{Quota: access.Quota{RequestsPerSecond: -1}}, &access.DeleteAccount{},
 	} {
 		if err := cmd.Validate(); err == nil || err.Code != refusal.IAMInvalidInput {
 			t.Errorf("%#v: %v", cmd, err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -233,7 +233,7 @@ func TestReplayCommandIsBounded(t *testing.T) {
 // quota changes nothing.
 func TestArchiveCountsForTheQuota(t *testing.T) {
 	w := newWorld(t)
-	w.must(&CreateAccount{Account: tenant, Quota: account.Quota{Messages: 3, Bytes: 100}})
+	w.must(&access.CreateAccount{Account: tenant, Quota: access.Quota{Messages: 3, Bytes: 100}})
 	w.create(of("q"))
 	fifo := Attribute{Name: "FifoTopic", Value: "true"}
 	w.must(&CreateTopic{Topic: of("t.fifo"), TopicARN: tenantARN("sns", "t.fifo"), Attributes: []Attribute{archivedDays("1"), fifo}})

@@ -7,7 +7,6 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/packedmap"
@@ -48,7 +47,7 @@ type Broker struct {
 
 	// The size of the state and the location of bodies, which are not part of the state.
 	bytes  int64 // estimated size of all queues
-	usage  account.Usages
+	usage  access.Usages
 	bodies content.Store // bodies of messages; publications are in memory
 
 	scratch
@@ -80,7 +79,7 @@ func New() *Broker {
 		deadlines:  btree.NewBTreeGOptions(queueDeadline.less, btree.Options{NoLocks: true}),
 		outbox:     outbox.New(),
 		senders:    new(btree.Map[string, *string]),
-		usage:      account.NewUsages(),
+		usage:      access.NewUsages(),
 		bodies:     content.Memory{},
 	}
 }
@@ -172,7 +171,10 @@ func (b *Broker) apply(cmd Command) (Result, *Error) {
 		}
 		return nil, err
 	}
-	return cmd.apply(b)
+	if c, ok := cmd.(applier); ok {
+		return c.apply(b)
+	}
+	return b.applyAccess(cmd.(access.Command))
 }
 
 // begin returns a queue that the command may change, nil if there is none. The first change after a

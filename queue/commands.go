@@ -8,8 +8,9 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Command is one change of the replicated state. Package fsm/codec holds the number and encoding of
-// each command. A command does not change after it is passed to Apply.
+// Command is one change of the replicated state: an access.Command, or a command of this package.
+// Package fsm/codec holds the number and encoding of each command. A command does not change after
+// it is passed to Apply.
 type Command interface {
 	// Validate checks everything that needs no state: required members, ranges, lengths,
 	// characters, policies. Prepare calls it before a node proposes the command, so that bad input
@@ -18,6 +19,10 @@ type Command interface {
 	// QueueName returns the queue that the command changes, empty for commands about the whole
 	// cluster or a move task.
 	QueueName() string
+}
+
+// applier is a command of this package.
+type applier interface {
 	// apply changes the state, or refuses after the checks that need state. A refused command
 	// changes only the clock and overdue records of the queue.
 	apply(b *Broker) (Result, *Error)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -39,7 +39,7 @@ func (c *CreateQueue) checkAttributes(in attributes.Assignment) *Error {
 
 // wellFormed checks the name, by the rule that FifoQueue selects, and the tags.
 func (c *CreateQueue) wellFormed() *Error {
-	name := account.PlainName(c.Queue)
+	name := access.PlainName(c.Queue)
 	value, _ := attributes.ValueOf(c.Attributes, attributes.NameFIFO)
 	if on, _ := attributes.ParseBool(value); on {
 		if base, isFIFO := strings.CutSuffix(name, ".fifo"); !isFIFO || !plainName(base) || len(name) > limits.QueueNameLengthMax {
@@ -122,7 +122,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 // checkImplicitDeadLetter refuses ImplicitDeadLetterQueue if the name of that queue would be too
 // long.
 func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
-	if a.ImplicitDeadLetterQueue && len(ImplicitDeadLetterName(account.PlainName(name))) > limits.QueueNameLengthMax {
+	if a.ImplicitDeadLetterQueue && len(ImplicitDeadLetterName(access.PlainName(name))) > limits.QueueNameLengthMax {
 		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
 			"Reason: the name of the queue is too long to append -dlq to it.")
 	}
@@ -290,7 +290,7 @@ func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
 	}
 	if b.cooldowns() && q.purgedAt != 0 && b.now.Sub(q.purgedAt) < purgeWait {
 		return nil, refusal.New(refusal.PurgeQueueInProgress,
-			"Only one PurgeQueue operation on ", account.PlainName(q.name), " is allowed every 60 seconds.")
+			"Only one PurgeQueue operation on ", access.PlainName(q.name), " is allowed every 60 seconds.")
 	}
 	b.releases.drop(q)
 	q.purgedAt = b.now

@@ -114,16 +114,16 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 		return err == nil
 	})
 	if err == nil {
-		f.access.Keys(func(k access.Key) bool { return keep(r.AddAccessKey(k)) })
+		f.access.Keys(func(k access.Key) bool { return keep(r.AddAccess(k)) })
 	}
 	if err == nil {
-		f.access.Policies(func(p access.Policy) bool { return keep(r.AddUserPolicy(p)) })
+		f.access.Policies(func(p access.Policy) bool { return keep(r.AddAccess(p)) })
 	}
 	if err == nil {
-		f.access.Accounts(func(a access.Account) bool { return keep(r.AddAccount(a)) })
+		f.access.Accounts(func(a access.Account) bool { return keep(r.AddAccess(a)) })
 	}
 	if key := f.access.SealingKey(); err == nil && key != nil {
-		keep(r.AddSealingKey(key))
+		keep(r.AddAccess(key))
 	}
 	if err != nil {
 		return nil, err

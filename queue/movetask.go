@@ -5,7 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -191,7 +191,7 @@ func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 	if c.Destination != "" {
 		destination, ok := b.queues.Get(c.Destination)
 		switch {
-		case !ok || account.OwnerOf(c.Destination) != account.OwnerOf(c.Source): // queues of other accounts stay hidden
+		case !ok || access.OwnerOf(c.Destination) != access.OwnerOf(c.Source): // queues of other accounts stay hidden
 			return nil, refusal.NoSuchResource("DestinationArn")
 		case destination.attributes.FIFO != source.attributes.FIFO:
 			return nil, refusal.InvalidParameter("The destination queue must be of the same type as the source queue.")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -43,8 +43,11 @@ type AccessPolicy struct {
 // AccessPolicyOf returns the access policy that a command stores, which the accepting node must
 // check. The state machine does not check policies.
 func AccessPolicyOf(cmd Command) (p AccessPolicy, stores bool) {
-	if c, ok := cmd.(interface{ accessPolicy() (AccessPolicy, bool) }); ok {
+	switch c := cmd.(type) {
+	case interface{ accessPolicy() (AccessPolicy, bool) }:
 		return c.accessPolicy()
+	case *access.PutUserPolicy:
+		return AccessPolicy{Text: c.Policy, Refuse: access.MalformedPolicy}, c.Policy != ""
 	}
 	return p, false
 }
@@ -146,7 +149,7 @@ func checkQueueName(name string) *Error {
 
 // tooLongName reports whether a name, possibly qualified, is too long for any queue.
 func tooLongName(name string) bool {
-	return len(name) > limits.QueueNameLengthMax && len(account.PlainName(name)) > limits.QueueNameLengthMax
+	return len(name) > limits.QueueNameLengthMax && len(access.PlainName(name)) > limits.QueueNameLengthMax
 }
 
 // entryRefusals collects the errors of a batch.

@@ -3,7 +3,7 @@ package queue
 import (
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -21,7 +21,12 @@ type Queue struct {
 	incarnation uint64
 	attributes  QueueAttributes
 	tags        []Tag // sorted by key, replaced as a whole
-	changeTimes
+	// Times of changes of the queue as a whole; zero: never.
+	createdAt  Timestamp
+	modifiedAt Timestamp // of the attributes
+	purgedAt   Timestamp
+	forgotAt   Timestamp // an id was forgotten by command
+
 	lastSequence    uint64
 	timedMax        uint64      // at least the highest number among messages with a timer, see hasTimer
 	messages        *messageMap // by sequence, without scheduled and deferred ones
@@ -39,14 +44,6 @@ type Queue struct {
 	bodies          content.Store // of Broker
 	generation      uint64
 	deadline        Timestamp // as in Broker.deadlines, zero if absent
-}
-
-// changeTimes records changes of a queue as a whole, in log time; zero: never.
-type changeTimes struct {
-	createdAt  Timestamp
-	modifiedAt Timestamp // of the attributes
-	purgedAt   Timestamp
-	forgotAt   Timestamp // an id was forgotten by command
 }
 
 // timed sorts messages by time, then by sequence.
@@ -80,12 +77,12 @@ type queueSums struct {
 	countedBytes int64         // share of Broker.bytes
 	dirty        bool          // listed in Broker.dirty
 	contentBytes int64         // share of usage, as is the number of messages
-	usage        *account.Usage
+	usage        *access.Usage
 }
 
 func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
 	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}, bodies: b.bodies}
-	q.sums.usage = b.usage.Of(account.OwnerOf(name))
+	q.sums.usage = b.usage.Of(access.OwnerOf(name))
 	q.sums.usage.Queues++
 	q.setNoMessages()
 	q.groups.sessions = session.New(incarnation)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/policy"
@@ -36,7 +36,7 @@ const implicitReceiveCount = 10
 func (q *Queue) deadLetterTarget() (name string, after int64) {
 	switch {
 	case q.attributes.Redrive.Target != "":
-		return account.Sibling(q.name, q.attributes.Redrive.Target), q.attributes.Redrive.MaxReceiveCount
+		return access.Sibling(q.name, q.attributes.Redrive.Target), q.attributes.Redrive.MaxReceiveCount
 	case q.attributes.ImplicitDeadLetterQueue:
 		return ImplicitDeadLetterName(q.name), implicitReceiveCount
 	default:
@@ -150,7 +150,7 @@ func (b *Broker) isDeadLetterQueue(name string) (found bool) {
 // checkRedrive checks a RedrivePolicy in given against the state. Errors quote the policy as sent.
 func (b *Broker) checkRedrive(source string, fifo bool, p policy.Redrive, given []Attribute) *Error {
 	i := slices.IndexFunc(given, func(a Attribute) bool { return a.Name == "RedrivePolicy" })
-	owner, name := account.Split(source)
+	owner, name := access.Split(source)
 	if i < 0 || p.Target == "" {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (b *Broker) checkRedrive(source string, fifo bool, p policy.Redrive, given 
 	if p.Target == name { // recorded: AWS accepts a queue as its own dead-letter queue
 		return nil
 	}
-	target, ok := b.queues.Get(account.Qualify(owner, p.Target))
+	target, ok := b.queues.Get(access.Qualify(owner, p.Target))
 	switch {
 	case !ok:
 		return attributes.RedriveTargetMissing(sent)

@@ -15,8 +15,7 @@ import (
 // Restorer builds a Broker from records. Call AddTombstone and AddMoveTask first. Then for each
 // queue call AddQueue, and add its messages, deduplication records, attempts and sessions. Then for
 // each topic call AddTopic, and add its subscriptions, deduplication records, archive and HTTP
-// deliveries. End with AddAccessKey, AddUserPolicy, AddAccount, AddSealingKey and Finish. Methods
-// refuse records that no valid state contains.
+// deliveries. End with AddAccess and Finish. Methods refuse records that no valid state contains.
 type Restorer struct {
 	b *Broker
 	q *Queue       // added last

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
@@ -121,7 +121,7 @@ func (c *SetQueueTags) wellFormed() *Error {
 			return err
 		}
 	}
-	return attributes.CheckTags(account.PlainName(c.Queue), c.Set)
+	return attributes.CheckTags(access.PlainName(c.Queue), c.Set)
 }
 
 // apply sets and removes tags. Removing an unknown key is not an error.
@@ -132,7 +132,7 @@ func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	}
 	merged := mergedTags(q.tags, c.Set, c.Remove)
 	if len(merged) > limits.TagsMax {
-		return nil, attributes.TooManyTags(account.PlainName(q.name))
+		return nil, attributes.TooManyTags(access.PlainName(q.name))
 	}
 	q.tags = merged
 	q.sums.headerStale = true

@@ -3,7 +3,7 @@ package queue
 import (
 	"strconv"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/content"
@@ -91,7 +91,7 @@ func (c *Subscribe) checkEndpoint() *Error {
 // namesQueue reports whether a qualified name and an ARN can name the same queue.
 func namesQueue(endpoint, qualified string) bool {
 	name, _ := arn.Queue(endpoint)
-	owner, own := account.Split(qualified)
+	owner, own := access.Split(qualified)
 	return own == name && (owner == "" || owner == arn.AccountOf(endpoint))
 }
 
@@ -115,7 +115,7 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.NoSuchTopic()
 	}
 	ends, name, _ := endsOf(t.Attributes.FIFO, c.Protocol, c.Endpoint)
-	if name = account.Qualify("", name); c.Queue != "" {
+	if name = access.Qualify("", name); c.Queue != "" {
 		name = c.Queue
 	}
 	key := name
@@ -162,7 +162,7 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 // checkDeadLetter refuses a dead-letter queue in another account than the topic (SNS; the text is
 // ours).
 func (b *Broker) checkDeadLetter(t *topic.Topic, a *attributes.Subscription) *Error {
-	if a.DeadLetter.Target == "" || b.isOf(account.OwnerOf(t.Name), policy.RedriveTargetARN(a.DeadLetter.Text)) {
+	if a.DeadLetter.Target == "" || b.isOf(access.OwnerOf(t.Name), policy.RedriveTargetARN(a.DeadLetter.Text)) {
 		return nil
 	}
 	return refusal.SNSInvalid("RedrivePolicy: the dead-letter queue is not of the account of the topic")
@@ -173,7 +173,7 @@ func deadLetterQueue(t *topic.Topic, s *topic.Subscription) string {
 	if s.Attributes.DeadLetter.Target == "" {
 		return ""
 	}
-	return account.Sibling(t.Name, s.Attributes.DeadLetter.Target)
+	return access.Sibling(t.Name, s.Attributes.DeadLetter.Target)
 }
 
 // Subscribed answers Subscribe and ConfirmSubscription.

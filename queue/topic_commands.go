@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -42,7 +42,7 @@ func (c *CreateTopic) checkAttributes(in attributes.Assignment) *Error {
 
 // wellFormed checks name, ARN and tags.
 func (c *CreateTopic) wellFormed() *Error {
-	owner, own := account.Split(c.Topic)
+	owner, own := access.Split(c.Topic)
 	if err := attributes.CheckTopicName(own, c.Attributes); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ const topicARNLengthMax = limits.TopicNameLengthMax + 256
 
 // checkTopic refuses a name that no topic can have.
 func checkTopic(name string) *Error {
-	if name == "" || len(account.PlainName(name)) > limits.TopicNameLengthMax {
+	if name == "" || len(access.PlainName(name)) > limits.TopicNameLengthMax {
 		return refusal.NoSuchTopic()
 	}
 	return nil
@@ -159,7 +159,7 @@ func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 	})
 	b.topics.Remove(t)
 	b.access = b.access.WithTopicPolicy(t.Name, "")
-	b.usage.Of(account.OwnerOf(t.Name)).Topics--
+	b.usage.Of(access.OwnerOf(t.Name)).Topics--
 	b.sequenceFloor = max(b.sequenceFloor, t.LastSequence)
 	return Done{}, nil
 }
@@ -211,12 +211,12 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 }
 
 // keptOf returns the usage of an account by its topics.
-func (b *Broker) keptOf(name string) *account.Kept { return &b.usage.Of(account.OwnerOf(name)).Kept }
+func (b *Broker) keptOf(name string) *access.Kept { return &b.usage.Of(access.OwnerOf(name)).Kept }
 
 func (b *Broker) addTopic(t *topic.Topic) {
 	b.topics.Add(t)
 	b.access = b.access.WithTopicPolicy(t.Name, t.Attributes.Policy)
-	b.usage.Of(account.OwnerOf(t.Name)).Topics++
+	b.usage.Of(access.OwnerOf(t.Name)).Topics++
 }
 
 // beginTopic returns a topic that the command may change, with expired records removed; nil if
@@ -367,7 +367,7 @@ func (c *SetTopicPolicy) apply(b *Broker) (Result, *Error) {
 func (b *Broker) subscriptionByARN(text string) (*topic.Topic, *topic.Subscription, bool) {
 	name, id, _ := arn.Subscription(text)
 	for _, owner := range [...]string{"", arn.AccountOf(text)} {
-		t, ok := b.topics.Get(account.Qualify(owner, name))
+		t, ok := b.topics.Get(access.Qualify(owner, name))
 		if ok && strings.HasPrefix(text, t.ARN+":") {
 			s, ok := t.Subscription(id)
 			return t, s, ok

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/deduplication"
@@ -103,7 +103,7 @@ func (f FrozenTopic) Subscriptions(yield func(SubscriptionRecord) bool) {
 	f.t.ScanSubscriptions(func(s *topic.Subscription) bool {
 		a := &s.Attributes
 		return yield(SubscriptionRecord{
-			Number: s.Number, ID: s.ID, Endpoint: s.Endpoint, QueueOwner: account.OwnerOf(s.Queue), Owner: s.Owner, Principal: s.Principal,
+			Number: s.Number, ID: s.ID, Endpoint: s.Endpoint, QueueOwner: access.OwnerOf(s.Queue), Owner: s.Owner, Principal: s.Principal,
 			RawDelivery: a.RawDelivery, FilterPolicy: a.Filter.Text(), FilterScope: a.FilterScope,
 			DeadLetter: a.DeadLetter, Replay: a.Replay, ReplayStatus: a.ReplayStatus, ReplayNext: s.ReplayNext,
 			Protocol: a.Ends.Protocol, DeliveryPolicy: a.Delivery.Text, Confirmation: s.Confirmation,
@@ -148,7 +148,7 @@ func (r *Restorer) AddTopic(rec TopicRecord) error {
 	if rec.Incarnation == 0 || rec.Incarnation > r.b.nextIncarnation {
 		return fmt.Errorf("topic %q has the incarnation %d, the newest is %d", rec.Name, rec.Incarnation, r.b.nextIncarnation)
 	}
-	if name, ok := arn.Topic(rec.ARN); !ok || name != account.PlainName(rec.Name) || rec.Attributes.FIFO != isFIFOName(rec.Name) {
+	if name, ok := arn.Topic(rec.ARN); !ok || name != access.PlainName(rec.Name) || rec.Attributes.FIFO != isFIFOName(rec.Name) {
 		return fmt.Errorf("topic %q has the wrong type or the wrong ARN for its name", rec.Name)
 	}
 	if rec.ArchivedSince != 0 && rec.Attributes.Archive.Days == 0 {
@@ -172,7 +172,7 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	}
 	ends, name, ok := endsOf(t.Attributes.FIFO, rec.Protocol, rec.Endpoint)
 	if !rec.Protocol.Web() {
-		name = account.Qualify(rec.QueueOwner, name)
+		name = access.Qualify(rec.QueueOwner, name)
 	}
 	key := name
 	if rec.Protocol.Web() {
@@ -181,7 +181,7 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	if _, taken := t.SubscriptionOf(key); !ok || taken || t.Subscriptions() >= limits.SubscriptionsMax {
 		return fmt.Errorf("topic %q: subscription %d has an invalid endpoint: %q", t.Name, rec.Number, rec.Endpoint)
 	}
-	if rec.QueueOwner != "" && (rec.Protocol.Web() || !account.IsID(rec.QueueOwner)) {
+	if rec.QueueOwner != "" && (rec.Protocol.Web() || !access.IsAccount(rec.QueueOwner)) {
 		return fmt.Errorf("topic %q: subscription %d has a queue of an invalid account: %q", t.Name, rec.Number, rec.QueueOwner)
 	}
 	if rec.Number == 0 || rec.Number > r.b.nextIncarnation || r.b.topics.SubscriptionKnown(rec.Number) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/notification"
@@ -35,7 +35,7 @@ func (v View) ListTopics(after string, limit int) []string { return v.b.topics.N
 // TopicsOf lists at most limit topics of an account, empty for the cluster's own, in order, after a
 // name. Names are qualified.
 func (v View) TopicsOf(owner, after string, limit int) (names []string) {
-	from := max(after, account.Qualify(owner, ""))
+	from := max(after, access.Qualify(owner, ""))
 	for len(names) < limit {
 		page := v.b.topics.Names(from, limit)
 		if len(page) == 0 {
@@ -43,12 +43,12 @@ func (v View) TopicsOf(owner, after string, limit int) (names []string) {
 		}
 		for _, name := range page {
 			from = name
-			if other := account.OwnerOf(name); other == owner {
+			if other := access.OwnerOf(name); other == owner {
 				names = append(names, name)
 			} else if owner != "" {
 				return names // past the account's topics
 			} else {
-				from = account.Behind(other)
+				from = access.Behind(other)
 				break
 			}
 			if len(names) == limit {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -173,15 +173,15 @@ func (v View) ListQueues(prefix, after string, limit int) (names []string) {
 // have a prefix, in order, after a name. Names are qualified.
 func (v View) QueuesOf(owner, prefix, after string, limit int) (names []string) {
 	if owner != "" {
-		return v.ListQueues(account.Qualify(owner, prefix), after, limit)
+		return v.ListQueues(access.Qualify(owner, prefix), after, limit)
 	}
 	scan := func(from string) (next string) {
 		v.b.queues.Ascend(from, func(name string, _ *Queue) bool {
 			if !strings.HasPrefix(name, prefix) && name > prefix || len(names) == limit {
 				return false
 			}
-			if other := account.OwnerOf(name); other != "" {
-				next = account.Behind(other)
+			if other := access.OwnerOf(name); other != "" {
+				next = access.Behind(other)
 				return false
 			}
 			if name > after && strings.HasPrefix(name, prefix) {
@@ -305,7 +305,7 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 	case !ok:
 		return nil, refusal.NoSuchQueue()
 	case group != "" && !q.attributes.FIFO:
-		return nil, refusal.InvalidParameter("Queue " + account.PlainName(queue) +
+		return nil, refusal.InvalidParameter("Queue " + access.PlainName(queue) +
 			" is a standard queue, which has no index of message groups. Look at all messages, or name a FIFO queue.")
 	}
 	visit := func(sequence uint64) bool {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/notification"
@@ -138,7 +138,7 @@ const deliveryPolicyOnce = `{"healthyRetryPolicy":{"minDelayTarget":1,"maxDelayT
 // Pending HTTP deliveries count against the quota of the topic's account, once for each subscriber.
 func TestOutboxCountsForTheQuota(t *testing.T) {
 	w := newWorld(t)
-	w.must(&SetAccountQuota{Quota: account.Quota{Messages: 4, Bytes: 100}})
+	w.must(&access.SetAccountQuota{Quota: access.Quota{Messages: 4, Bytes: 100}})
 	w.createTopic("t")
 	number, arn := w.confirmed("t", webEndpoint,
 		Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`},
@@ -195,7 +195,7 @@ func TestOutboxCountsForTheQuota(t *testing.T) {
 type randomTopics struct {
 	*world
 	rng      *rand.Rand
-	quotas   map[string]account.Quota
+	quotas   map[string]access.Quota
 	accepted int
 	refused  int
 }
@@ -210,7 +210,7 @@ func (r *randomTopics) usage(owner string) (messages, bytes int64) {
 		}
 	}
 	r.b.topics.Scan(func(t *topic.Topic) bool {
-		if account.OwnerOf(t.Name) != owner {
+		if access.OwnerOf(t.Name) != owner {
 			return true
 		}
 		t.ScanArchive(0, func(p *topic.Publication) bool {
@@ -232,7 +232,7 @@ func (r *randomTopics) usage(owner string) (messages, bytes int64) {
 
 // publishSome publishes, and checks the quota by the scan.
 func (r *randomTopics) publishSome(name string) {
-	owner := account.OwnerOf(name)
+	owner := access.OwnerOf(name)
 	messages, bytes := r.usage(owner)
 	reds, all := int64(0), int64(0)
 	for _, s := range r.b.View().ListSubscriptions(0, 1000) {
@@ -283,7 +283,7 @@ func (r *randomTopics) publishSome(name string) {
 func (r *randomTopics) step() {
 	owner := []string{"", tenant}[r.rng.IntN(2)]
 	plain := []string{"t", "t.fifo"}[r.rng.IntN(2)]
-	name := account.Qualify(owner, plain)
+	name := access.Qualify(owner, plain)
 	r.pass(logtime.Duration(r.rng.IntN(2000)))
 	switch n := r.rng.IntN(100); {
 	case n < 40:
@@ -304,14 +304,14 @@ func (r *randomTopics) step() {
 		if r.rng.IntN(3) == 0 {
 			policy.Value = "{}"
 		}
-		r.b.Apply(r.at, &SetTopicAttributes{Topic: account.Qualify(owner, "t.fifo"), Attributes: []Attribute{policy}})
+		r.b.Apply(r.at, &SetTopicAttributes{Topic: access.Qualify(owner, "t.fifo"), Attributes: []Attribute{policy}})
 	case n < 66:
-		if _, exists := r.b.topics.Get(account.Qualify(owner, "t")); exists {
+		if _, exists := r.b.topics.Get(access.Qualify(owner, "t")); exists {
 			var given []Attribute
 			if r.rng.IntN(2) == 0 {
 				given = []Attribute{{Name: "FilterPolicy", Value: `{"color":["red"]}`}}
 			}
-			r.confirmed(account.Qualify(owner, "t"), fmt.Sprint("http://example.org/", r.at), given...)
+			r.confirmed(access.Qualify(owner, "t"), fmt.Sprint("http://example.org/", r.at), given...)
 		}
 	case n < 70:
 		if all := r.b.View().ListSubscriptions(0, 1000); len(all) > 0 {
@@ -325,9 +325,9 @@ func (r *randomTopics) step() {
 		r.pass(24 * logtime.Hour)
 		r.must(&AdvanceClock{})
 	default:
-		q := account.Quota{Messages: int64(r.rng.IntN(30)), Bytes: int64(r.rng.IntN(400))}
+		q := access.Quota{Messages: int64(r.rng.IntN(30)), Bytes: int64(r.rng.IntN(400))}
 		r.quotas[owner] = q
-		r.must(&SetAccountQuota{Account: owner, Quota: q})
+		r.must(&access.SetAccountQuota{Account: owner, Quota: q})
 	}
 }
 
@@ -335,8 +335,8 @@ func TestRandomTopicsAgainstASlowCount(t *testing.T) {
 	t.Parallel()
 	accepted, refused := 0, 0
 	for seed := range uint64(20) {
-		r := &randomTopics{world: newWorld(t), rng: rand.New(rand.NewPCG(seed, 5)), quotas: map[string]account.Quota{}}
-		r.must(&CreateAccount{Account: tenant})
+		r := &randomTopics{world: newWorld(t), rng: rand.New(rand.NewPCG(seed, 5)), quotas: map[string]access.Quota{}}
+		r.must(&access.CreateAccount{Account: tenant})
 		for range 400 {
 			r.step()
 			for _, owner := range []string{"", tenant} {

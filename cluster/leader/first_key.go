@@ -23,7 +23,7 @@ type AccessKey struct{ ID, Secret, Account string }
 // Secrets seals and opens the secret of the first access key. Safe for concurrent use.
 type Secrets interface {
 	// Seal returns cmd with a sealed secret. It runs the commands that sealing needs with execute.
-	Seal(ctx context.Context, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey,
+	Seal(ctx context.Context, cmd *access.CreateAccessKey, execute func(context.Context, queue.Command) error) (*access.CreateAccessKey,
 		error)
 	// Open returns the secret of an access key. It waits until this node can open it.
 	Open(ctx context.Context, a access.Key) (string, error)
@@ -63,7 +63,7 @@ func (t *Term) ensureFirstKey(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		cmd := &queue.CreateAccessKey{ID: made.ID, Secret: made.Secret, Account: made.Account}
+		cmd := &access.CreateAccessKey{ID: made.ID, Secret: made.Secret, Account: made.Account}
 		if t.options.Secrets != nil {
 			if cmd, err = t.options.Secrets.Seal(ctx, cmd, t.Execute); err != nil {
 				return err

@@ -97,8 +97,8 @@ func TestNoFirstKeyLater(t *testing.T) {
 		if keys := keysOf(s); len(keys) != 0 || len(operator.made) != 0 {
 			t.Errorf("an old cluster has %+v", keys)
 		}
-		s.do(&queue.CreateAccessKey{ID: "AKIASECONDKEY000", Secret: "secret-of-the-second", Account: "000000000000"})
-		s.do(&queue.DeleteAccessKey{ID: "AKIASECONDKEY000"})
+		s.do(&access.CreateAccessKey{ID: "AKIASECONDKEY000", Secret: "secret-of-the-second", Account: "000000000000"})
+		s.do(&access.DeleteAccessKey{ID: "AKIASECONDKEY000"})
 		s.next()
 		if keys := keysOf(s); len(keys) != 0 || len(operator.published) != 0 {
 			t.Errorf("after the last key was revoked there are %+v", keys)

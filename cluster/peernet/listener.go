@@ -293,17 +293,17 @@ func (c *peerConn) WriteNow(content []byte) (n int, err error) {
 const joinedMax = 64 << 10
 
 // plainPeer is a connection without its checkedStream.
-type plainPeer struct{ *peerConn }
+type plainPeer struct{ peer *peerConn }
 
 // Write implements io.Writer.
-func (c plainPeer) Write(content []byte) (int, error) { return c.Conn.Write(content) }
+func (c plainPeer) Write(content []byte) (int, error) { return c.peer.Conn.Write(content) }
 
 // Read implements io.Reader. It reports the other node as lost if the connection has ended.
 func (c plainPeer) Read(content []byte) (int, error) {
-	n, err := c.Conn.Read(content)
-	if err != nil && c.node != "" && gone(err) {
-		if lost := c.owner.lost.Load(); lost != nil {
-			(*lost)(c.node)
+	n, err := c.peer.Conn.Read(content)
+	if err != nil && c.peer.node != "" && gone(err) {
+		if lost := c.peer.owner.lost.Load(); lost != nil {
+			(*lost)(c.peer.node)
 		}
 	}
 	return n, err

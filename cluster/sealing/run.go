@@ -75,7 +75,7 @@ func (k *Keeper) step(ctx context.Context, c Cluster) error {
 			return err
 		}
 	}
-	change := &queue.SetSealingKey{ID: s.ID}
+	change := &access.SetSealingKey{ID: s.ID}
 	if err := k.addMissing(change, key, s); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (k *Keeper) wanted() []*holder {
 }
 
 // addMissing adds the missing wraps for this node and the active key of its encryption key file.
-func (k *Keeper) addMissing(change *queue.SetSealingKey, key *Key, s *access.SealingKey) error {
+func (k *Keeper) addMissing(change *access.SetSealingKey, key *Key, s *access.SealingKey) error {
 	for _, h := range k.wanted() {
 		if _, err := openWrap(h, s); err == nil {
 			continue
@@ -130,7 +130,7 @@ func (k *Keeper) addMissing(change *queue.SetSealingKey, key *Key, s *access.Sea
 }
 
 // dropUnused drops holders that are no longer members, and keys that left the encryption key file.
-func (k *Keeper) dropUnused(change *queue.SetSealingKey, c Cluster, s *access.SealingKey) {
+func (k *Keeper) dropUnused(change *access.SetSealingKey, c Cluster, s *access.SealingKey) {
 	voters, learners := c.Members()
 	own := k.holders()
 	for _, w := range s.Wraps {
@@ -182,7 +182,7 @@ func (k *Keeper) draw(ctx context.Context, c Cluster, execute func(context.Conte
 	if err != nil {
 		return err
 	}
-	err = execute(ctx, &queue.SetSealingKey{ID: s.ID, Replaces: replaces, Wraps: s.Wraps})
+	err = execute(ctx, &access.SetSealingKey{ID: s.ID, Replaces: replaces, Wraps: s.Wraps})
 	if alreadyExists(err) {
 		return nil
 	}
@@ -235,8 +235,8 @@ func (k *Keeper) wrapped(ctx context.Context, key *Key, c Cluster) (*access.Seal
 // Seal returns the command with a sealed secret. It waits until this node has the sealing key, and
 // draws one if the cluster has none; execute executes commands.
 func (k *Keeper) Seal(
-	ctx context.Context, c Cluster, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error,
-) (*queue.CreateAccessKey, error) {
+	ctx context.Context, c Cluster, cmd *access.CreateAccessKey, execute func(context.Context, queue.Command) error,
+) (*access.CreateAccessKey, error) {
 	for {
 		changed := k.changed.Changed() // first, to miss no change
 		if k.mayDraw(c.Access()) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 // everyCommand returns one value of each command type under its number in the log.
@@ -50,14 +51,14 @@ func everyCommand() map[uint8]queue.Command {
 		51: &queue.RenewSession{},
 		52: &queue.ReleaseSession{},
 		53: &queue.SetSessionState{},
-		60: &queue.CreateAccessKey{},
-		61: &queue.DeleteAccessKey{},
-		62: &queue.UpdateAccessKey{},
-		63: &queue.PutUserPolicy{},
-		64: &queue.CreateAccount{},
-		65: &queue.SetAccountQuota{},
-		66: &queue.DeleteAccount{},
-		67: &queue.SetSealingKey{},
+		60: &access.CreateAccessKey{},
+		61: &access.DeleteAccessKey{},
+		62: &access.UpdateAccessKey{},
+		63: &access.PutUserPolicy{},
+		64: &access.CreateAccount{},
+		65: &access.SetAccountQuota{},
+		66: &access.DeleteAccount{},
+		67: &access.SetSealingKey{},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
@@ -186,7 +187,7 @@ var (
 		return max(attributes.SubscriptionSince(c.Attributes), c.Protocol.Since())
 	})
 	setSubscriptionNeeds = needing(func(c *queue.SetSubscriptionAttributes) uint32 { return attributes.SubscriptionSince(c.Attributes) })
-	userPolicyNeeds      = needing(func(c *queue.PutUserPolicy) uint32 { return attributes.AccessSince(c.Policy) })
+	userPolicyNeeds      = needing(func(c *access.PutUserPolicy) uint32 { return attributes.AccessSince(c.Policy) })
 )
 
 // WaitingOf returns how a command waits, nil if it does not.

@@ -3337,6 +3337,7 @@ func (x *ReleaseGroup) GetGroup() string {
 	return ""
 }
 
+// @go queue/access.CreateAccessKey
 type CreateAccessKey struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
@@ -3421,6 +3422,7 @@ func (x *CreateAccessKey) GetSealed() []byte {
 	return nil
 }
 
+// @go queue/access.UpdateAccessKey
 type UpdateAccessKey struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
@@ -3473,6 +3475,7 @@ func (x *UpdateAccessKey) GetActive() bool {
 	return false
 }
 
+// @go queue/access.DeleteAccessKey
 type DeleteAccessKey struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
@@ -3517,6 +3520,7 @@ func (x *DeleteAccessKey) GetId() string {
 	return ""
 }
 
+// @go queue/access.PutUserPolicy
 type PutUserPolicy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
@@ -3662,6 +3666,7 @@ func (x *Quota) GetRequestsPerSecond() int64 {
 	return 0
 }
 
+// @go queue/access.CreateAccount
 type CreateAccount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
@@ -3714,6 +3719,7 @@ func (x *CreateAccount) GetQuota() *Quota {
 	return nil
 }
 
+// @go queue/access.SetAccountQuota
 type SetAccountQuota struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"` // empty: the cluster's own
@@ -3766,6 +3772,7 @@ func (x *SetAccountQuota) GetQuota() *Quota {
 	return nil
 }
 
+// @go queue/access.DeleteAccount
 type DeleteAccount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
@@ -3810,6 +3817,7 @@ func (x *DeleteAccount) GetAccount() string {
 	return ""
 }
 
+// @go queue/access.SetSealingKey
 type SetSealingKey struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`

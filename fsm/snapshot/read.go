@@ -291,18 +291,23 @@ func (s *reader) record(kind byte, body []byte, text string) error {
 		})
 	case recordAccessKey:
 		s.counts.AccessKeys++
-		return add(body, wire.AccessKeyRecordCodec, s.restorer.AddAccessKey)
+		return add(body, wire.AccessKeyRecordCodec, addAccess[access.Key](s))
 	case recordUserPolicy:
 		s.counts.UserPolicies++
-		return add(body, wire.UserPolicyRecordCodec, s.restorer.AddUserPolicy)
+		return add(body, wire.UserPolicyRecordCodec, addAccess[access.Policy](s))
 	case recordAccount:
 		s.counts.Accounts++
-		return add(body, wire.AccountRecordCodec, s.restorer.AddAccount)
+		return add(body, wire.AccountRecordCodec, addAccess[access.Account](s))
 	case recordSealingKey:
 		s.counts.SealingKeys++
-		return add(body, wire.SealingKeyRecordCodec, func(k access.SealingKey) error { return s.restorer.AddSealingKey(&k) })
+		return add(body, wire.SealingKeyRecordCodec, func(k access.SealingKey) error { return s.restorer.AddAccess(&k) })
 	}
 	return fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
+}
+
+// addAccess returns the function that adds records of package access.
+func addAccess[T access.Record](s *reader) func(T) error {
+	return func(record T) error { return s.restorer.AddAccess(record) }
 }
 
 // message reads a message. The restorer keeps its texts only if a topic delivered it, so only then

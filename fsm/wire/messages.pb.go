@@ -5,7 +5,6 @@ package wire
 import (
 	queue "github.com/seriatimq/seriatim/queue"
 	access "github.com/seriatimq/seriatim/queue/access"
-	account "github.com/seriatimq/seriatim/queue/account"
 	attributes "github.com/seriatimq/seriatim/queue/attributes"
 	content "github.com/seriatimq/seriatim/queue/content"
 	deduplication "github.com/seriatimq/seriatim/queue/deduplication"
@@ -904,7 +903,7 @@ func ReadConfirmSubscription(r Reader, m *queue.ConfirmSubscription) error {
 var ConfirmSubscriptionCodec = Codec[queue.ConfirmSubscription]{SizeConfirmSubscription, AppendConfirmSubscription, ReadConfirmSubscription}
 
 // SizeCreateAccessKey returns how many bytes AppendCreateAccessKey appends.
-func SizeCreateAccessKey(m *queue.CreateAccessKey) (n int) {
+func SizeCreateAccessKey(m *access.CreateAccessKey) (n int) {
 	if m.ID != "" {
 		n += 1 + protowire.SizeBytes(len(m.ID))
 	}
@@ -927,7 +926,7 @@ func SizeCreateAccessKey(m *queue.CreateAccessKey) (n int) {
 }
 
 // AppendCreateAccessKey appends the encoded m to b.
-func AppendCreateAccessKey(b []byte, m *queue.CreateAccessKey) []byte {
+func AppendCreateAccessKey(b []byte, m *access.CreateAccessKey) []byte {
 	if m.ID != "" {
 		b = append(b, 0xa)
 		b = protowire.AppendString(b, m.ID)
@@ -955,7 +954,7 @@ func AppendCreateAccessKey(b []byte, m *queue.CreateAccessKey) []byte {
 }
 
 // ReadCreateAccessKey decodes a message into m. The fields in it replace those of m.
-func ReadCreateAccessKey(r Reader, m *queue.CreateAccessKey) error {
+func ReadCreateAccessKey(r Reader, m *access.CreateAccessKey) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // id
@@ -978,10 +977,10 @@ func ReadCreateAccessKey(r Reader, m *queue.CreateAccessKey) error {
 }
 
 // CreateAccessKeyCodec has the three functions for a table.
-var CreateAccessKeyCodec = Codec[queue.CreateAccessKey]{SizeCreateAccessKey, AppendCreateAccessKey, ReadCreateAccessKey}
+var CreateAccessKeyCodec = Codec[access.CreateAccessKey]{SizeCreateAccessKey, AppendCreateAccessKey, ReadCreateAccessKey}
 
 // SizeCreateAccount returns how many bytes AppendCreateAccount appends.
-func SizeCreateAccount(m *queue.CreateAccount) (n int) {
+func SizeCreateAccount(m *access.CreateAccount) (n int) {
 	if m.Account != "" {
 		n += 1 + protowire.SizeBytes(len(m.Account))
 	}
@@ -990,7 +989,7 @@ func SizeCreateAccount(m *queue.CreateAccount) (n int) {
 }
 
 // AppendCreateAccount appends the encoded m to b.
-func AppendCreateAccount(b []byte, m *queue.CreateAccount) []byte {
+func AppendCreateAccount(b []byte, m *access.CreateAccount) []byte {
 	if m.Account != "" {
 		b = append(b, 0xa)
 		b = protowire.AppendString(b, m.Account)
@@ -1002,7 +1001,7 @@ func AppendCreateAccount(b []byte, m *queue.CreateAccount) []byte {
 }
 
 // ReadCreateAccount decodes a message into m. The fields in it replace those of m.
-func ReadCreateAccount(r Reader, m *queue.CreateAccount) error {
+func ReadCreateAccount(r Reader, m *access.CreateAccount) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // account
@@ -1019,7 +1018,7 @@ func ReadCreateAccount(r Reader, m *queue.CreateAccount) error {
 }
 
 // CreateAccountCodec has the three functions for a table.
-var CreateAccountCodec = Codec[queue.CreateAccount]{SizeCreateAccount, AppendCreateAccount, ReadCreateAccount}
+var CreateAccountCodec = Codec[access.CreateAccount]{SizeCreateAccount, AppendCreateAccount, ReadCreateAccount}
 
 // SizeCreateQueue returns how many bytes AppendCreateQueue appends.
 func SizeCreateQueue(m *queue.CreateQueue) (n int) {
@@ -1528,7 +1527,7 @@ func ReadDefer(r Reader, m *queue.Defer) error {
 var DeferCodec = Codec[queue.Defer]{SizeDefer, AppendDefer, ReadDefer}
 
 // SizeDeleteAccessKey returns how many bytes AppendDeleteAccessKey appends.
-func SizeDeleteAccessKey(m *queue.DeleteAccessKey) (n int) {
+func SizeDeleteAccessKey(m *access.DeleteAccessKey) (n int) {
 	if m.ID != "" {
 		n += 1 + protowire.SizeBytes(len(m.ID))
 	}
@@ -1536,7 +1535,7 @@ func SizeDeleteAccessKey(m *queue.DeleteAccessKey) (n int) {
 }
 
 // AppendDeleteAccessKey appends the encoded m to b.
-func AppendDeleteAccessKey(b []byte, m *queue.DeleteAccessKey) []byte {
+func AppendDeleteAccessKey(b []byte, m *access.DeleteAccessKey) []byte {
 	if m.ID != "" {
 		b = append(b, 0xa)
 		b = protowire.AppendString(b, m.ID)
@@ -1545,7 +1544,7 @@ func AppendDeleteAccessKey(b []byte, m *queue.DeleteAccessKey) []byte {
 }
 
 // ReadDeleteAccessKey decodes a message into m. The fields in it replace those of m.
-func ReadDeleteAccessKey(r Reader, m *queue.DeleteAccessKey) error {
+func ReadDeleteAccessKey(r Reader, m *access.DeleteAccessKey) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // id
@@ -1558,10 +1557,10 @@ func ReadDeleteAccessKey(r Reader, m *queue.DeleteAccessKey) error {
 }
 
 // DeleteAccessKeyCodec has the three functions for a table.
-var DeleteAccessKeyCodec = Codec[queue.DeleteAccessKey]{SizeDeleteAccessKey, AppendDeleteAccessKey, ReadDeleteAccessKey}
+var DeleteAccessKeyCodec = Codec[access.DeleteAccessKey]{SizeDeleteAccessKey, AppendDeleteAccessKey, ReadDeleteAccessKey}
 
 // SizeDeleteAccount returns how many bytes AppendDeleteAccount appends.
-func SizeDeleteAccount(m *queue.DeleteAccount) (n int) {
+func SizeDeleteAccount(m *access.DeleteAccount) (n int) {
 	if m.Account != "" {
 		n += 1 + protowire.SizeBytes(len(m.Account))
 	}
@@ -1569,7 +1568,7 @@ func SizeDeleteAccount(m *queue.DeleteAccount) (n int) {
 }
 
 // AppendDeleteAccount appends the encoded m to b.
-func AppendDeleteAccount(b []byte, m *queue.DeleteAccount) []byte {
+func AppendDeleteAccount(b []byte, m *access.DeleteAccount) []byte {
 	if m.Account != "" {
 		b = append(b, 0xa)
 		b = protowire.AppendString(b, m.Account)
@@ -1578,7 +1577,7 @@ func AppendDeleteAccount(b []byte, m *queue.DeleteAccount) []byte {
 }
 
 // ReadDeleteAccount decodes a message into m. The fields in it replace those of m.
-func ReadDeleteAccount(r Reader, m *queue.DeleteAccount) error {
+func ReadDeleteAccount(r Reader, m *access.DeleteAccount) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // account
@@ -1591,7 +1590,7 @@ func ReadDeleteAccount(r Reader, m *queue.DeleteAccount) error {
 }
 
 // DeleteAccountCodec has the three functions for a table.
-var DeleteAccountCodec = Codec[queue.DeleteAccount]{SizeDeleteAccount, AppendDeleteAccount, ReadDeleteAccount}
+var DeleteAccountCodec = Codec[access.DeleteAccount]{SizeDeleteAccount, AppendDeleteAccount, ReadDeleteAccount}
 
 // SizeDeleteMessages returns how many bytes AppendDeleteMessages appends.
 func SizeDeleteMessages(m *queue.DeleteMessages) (n int) {
@@ -3469,7 +3468,7 @@ func ReadPurgeQueue(r Reader, m *queue.PurgeQueue) error {
 var PurgeQueueCodec = Codec[queue.PurgeQueue]{SizePurgeQueue, AppendPurgeQueue, ReadPurgeQueue}
 
 // SizePutUserPolicy returns how many bytes AppendPutUserPolicy appends.
-func SizePutUserPolicy(m *queue.PutUserPolicy) (n int) {
+func SizePutUserPolicy(m *access.PutUserPolicy) (n int) {
 	if m.Account != "" {
 		n += 1 + protowire.SizeBytes(len(m.Account))
 	}
@@ -3486,7 +3485,7 @@ func SizePutUserPolicy(m *queue.PutUserPolicy) (n int) {
 }
 
 // AppendPutUserPolicy appends the encoded m to b.
-func AppendPutUserPolicy(b []byte, m *queue.PutUserPolicy) []byte {
+func AppendPutUserPolicy(b []byte, m *access.PutUserPolicy) []byte {
 	if m.Account != "" {
 		b = append(b, 0xa)
 		b = protowire.AppendString(b, m.Account)
@@ -3506,7 +3505,7 @@ func AppendPutUserPolicy(b []byte, m *queue.PutUserPolicy) []byte {
 }
 
 // ReadPutUserPolicy decodes a message into m. The fields in it replace those of m.
-func ReadPutUserPolicy(r Reader, m *queue.PutUserPolicy) error {
+func ReadPutUserPolicy(r Reader, m *access.PutUserPolicy) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // account
@@ -3525,7 +3524,7 @@ func ReadPutUserPolicy(r Reader, m *queue.PutUserPolicy) error {
 }
 
 // PutUserPolicyCodec has the three functions for a table.
-var PutUserPolicyCodec = Codec[queue.PutUserPolicy]{SizePutUserPolicy, AppendPutUserPolicy, ReadPutUserPolicy}
+var PutUserPolicyCodec = Codec[access.PutUserPolicy]{SizePutUserPolicy, AppendPutUserPolicy, ReadPutUserPolicy}
 
 // SizeQueueAttributes returns how many bytes AppendQueueAttributes appends.
 func SizeQueueAttributes(m *attributes.Queue) (n int) {
@@ -3911,7 +3910,7 @@ func ReadQueueRecord(r Reader, m *queue.QueueRecord) error {
 var QueueRecordCodec = Codec[queue.QueueRecord]{SizeQueueRecord, AppendQueueRecord, ReadQueueRecord}
 
 // SizeQuota returns how many bytes AppendQuota appends.
-func SizeQuota(m *account.Quota) (n int) {
+func SizeQuota(m *access.Quota) (n int) {
 	if m.Queues != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.Queues))
 	}
@@ -3931,7 +3930,7 @@ func SizeQuota(m *account.Quota) (n int) {
 }
 
 // AppendQuota appends the encoded m to b.
-func AppendQuota(b []byte, m *account.Quota) []byte {
+func AppendQuota(b []byte, m *access.Quota) []byte {
 	if m.Queues != 0 {
 		b = append(b, 0x8)
 		b = protowire.AppendVarint(b, uint64(m.Queues))
@@ -3956,7 +3955,7 @@ func AppendQuota(b []byte, m *account.Quota) []byte {
 }
 
 // ReadQuota decodes a message into m. The fields in it replace those of m.
-func ReadQuota(r Reader, m *account.Quota) error {
+func ReadQuota(r Reader, m *access.Quota) error {
 	for r.next() {
 		switch r.tag {
 		case 8: // queues
@@ -3977,7 +3976,7 @@ func ReadQuota(r Reader, m *account.Quota) error {
 }
 
 // QuotaCodec has the three functions for a table.
-var QuotaCodec = Codec[account.Quota]{SizeQuota, AppendQuota, ReadQuota}
+var QuotaCodec = Codec[access.Quota]{SizeQuota, AppendQuota, ReadQuota}
 
 // SizeReceiveDeferred returns how many bytes AppendReceiveDeferred appends.
 func SizeReceiveDeferred(m *queue.ReceiveDeferred) (n int) {
@@ -5331,7 +5330,7 @@ func ReadSessionRef(r Reader, m *queue.SessionRef) error {
 var SessionRefCodec = Codec[queue.SessionRef]{SizeSessionRef, AppendSessionRef, ReadSessionRef}
 
 // SizeSetAccountQuota returns how many bytes AppendSetAccountQuota appends.
-func SizeSetAccountQuota(m *queue.SetAccountQuota) (n int) {
+func SizeSetAccountQuota(m *access.SetAccountQuota) (n int) {
 	if m.Account != "" {
 		n += 1 + protowire.SizeBytes(len(m.Account))
 	}
@@ -5340,7 +5339,7 @@ func SizeSetAccountQuota(m *queue.SetAccountQuota) (n int) {
 }
 
 // AppendSetAccountQuota appends the encoded m to b.
-func AppendSetAccountQuota(b []byte, m *queue.SetAccountQuota) []byte {
+func AppendSetAccountQuota(b []byte, m *access.SetAccountQuota) []byte {
 	if m.Account != "" {
 		b = append(b, 0xa)
 		b = protowire.AppendString(b, m.Account)
@@ -5352,7 +5351,7 @@ func AppendSetAccountQuota(b []byte, m *queue.SetAccountQuota) []byte {
 }
 
 // ReadSetAccountQuota decodes a message into m. The fields in it replace those of m.
-func ReadSetAccountQuota(r Reader, m *queue.SetAccountQuota) error {
+func ReadSetAccountQuota(r Reader, m *access.SetAccountQuota) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // account
@@ -5369,7 +5368,7 @@ func ReadSetAccountQuota(r Reader, m *queue.SetAccountQuota) error {
 }
 
 // SetAccountQuotaCodec has the three functions for a table.
-var SetAccountQuotaCodec = Codec[queue.SetAccountQuota]{SizeSetAccountQuota, AppendSetAccountQuota, ReadSetAccountQuota}
+var SetAccountQuotaCodec = Codec[access.SetAccountQuota]{SizeSetAccountQuota, AppendSetAccountQuota, ReadSetAccountQuota}
 
 // SizeSetClusterSetting returns how many bytes AppendSetClusterSetting appends.
 func SizeSetClusterSetting(m *queue.SetClusterSetting) (n int) {
@@ -5640,7 +5639,7 @@ func ReadSetQueueTags(r Reader, m *queue.SetQueueTags) error {
 var SetQueueTagsCodec = Codec[queue.SetQueueTags]{SizeSetQueueTags, AppendSetQueueTags, ReadSetQueueTags}
 
 // SizeSetSealingKey returns how many bytes AppendSetSealingKey appends.
-func SizeSetSealingKey(m *queue.SetSealingKey) (n int) {
+func SizeSetSealingKey(m *access.SetSealingKey) (n int) {
 	if m.ID != "" {
 		n += 1 + protowire.SizeBytes(len(m.ID))
 	}
@@ -5657,7 +5656,7 @@ func SizeSetSealingKey(m *queue.SetSealingKey) (n int) {
 }
 
 // AppendSetSealingKey appends the encoded m to b.
-func AppendSetSealingKey(b []byte, m *queue.SetSealingKey) []byte {
+func AppendSetSealingKey(b []byte, m *access.SetSealingKey) []byte {
 	if m.ID != "" {
 		b = append(b, 0xa)
 		b = protowire.AppendString(b, m.ID)
@@ -5679,7 +5678,7 @@ func AppendSetSealingKey(b []byte, m *queue.SetSealingKey) []byte {
 }
 
 // ReadSetSealingKey decodes a message into m. The fields in it replace those of m.
-func ReadSetSealingKey(r Reader, m *queue.SetSealingKey) error {
+func ReadSetSealingKey(r Reader, m *access.SetSealingKey) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // id
@@ -5707,7 +5706,7 @@ func ReadSetSealingKey(r Reader, m *queue.SetSealingKey) error {
 }
 
 // SetSealingKeyCodec has the three functions for a table.
-var SetSealingKeyCodec = Codec[queue.SetSealingKey]{SizeSetSealingKey, AppendSetSealingKey, ReadSetSealingKey}
+var SetSealingKeyCodec = Codec[access.SetSealingKey]{SizeSetSealingKey, AppendSetSealingKey, ReadSetSealingKey}
 
 // SizeSetSessionState returns how many bytes AppendSetSessionState appends.
 func SizeSetSessionState(m *queue.SetSessionState) (n int) {
@@ -7190,7 +7189,7 @@ func ReadUnsubscribe(r Reader, m *queue.Unsubscribe) error {
 var UnsubscribeCodec = Codec[queue.Unsubscribe]{SizeUnsubscribe, AppendUnsubscribe, ReadUnsubscribe}
 
 // SizeUpdateAccessKey returns how many bytes AppendUpdateAccessKey appends.
-func SizeUpdateAccessKey(m *queue.UpdateAccessKey) (n int) {
+func SizeUpdateAccessKey(m *access.UpdateAccessKey) (n int) {
 	if m.ID != "" {
 		n += 1 + protowire.SizeBytes(len(m.ID))
 	}
@@ -7201,7 +7200,7 @@ func SizeUpdateAccessKey(m *queue.UpdateAccessKey) (n int) {
 }
 
 // AppendUpdateAccessKey appends the encoded m to b.
-func AppendUpdateAccessKey(b []byte, m *queue.UpdateAccessKey) []byte {
+func AppendUpdateAccessKey(b []byte, m *access.UpdateAccessKey) []byte {
 	if m.ID != "" {
 		b = append(b, 0xa)
 		b = protowire.AppendString(b, m.ID)
@@ -7213,7 +7212,7 @@ func AppendUpdateAccessKey(b []byte, m *queue.UpdateAccessKey) []byte {
 }
 
 // ReadUpdateAccessKey decodes a message into m. The fields in it replace those of m.
-func ReadUpdateAccessKey(r Reader, m *queue.UpdateAccessKey) error {
+func ReadUpdateAccessKey(r Reader, m *access.UpdateAccessKey) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // id
@@ -7228,7 +7227,7 @@ func ReadUpdateAccessKey(r Reader, m *queue.UpdateAccessKey) error {
 }
 
 // UpdateAccessKeyCodec has the three functions for a table.
-var UpdateAccessKeyCodec = Codec[queue.UpdateAccessKey]{SizeUpdateAccessKey, AppendUpdateAccessKey, ReadUpdateAccessKey}
+var UpdateAccessKeyCodec = Codec[access.UpdateAccessKey]{SizeUpdateAccessKey, AppendUpdateAccessKey, ReadUpdateAccessKey}
 
 // SizeUserPolicyRecord returns how many bytes AppendUserPolicyRecord appends.
 func SizeUserPolicyRecord(m *access.Policy) (n int) {

@@ -3,7 +3,6 @@ package access
 import (
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -11,7 +10,7 @@ import (
 // Account is an account made by CreateAccount, or the cluster's own account if it has a quota.
 type Account struct {
 	ID        string // twelve digits; empty: the cluster's own account
-	Quota     account.Quota
+	Quota     Quota
 	CreatedAt logtime.Timestamp
 }
 

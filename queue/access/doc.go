@@ -1,6 +1,10 @@
-// Package access holds access keys, user policies and accounts. Package transport/auth reads the
-// [Table] with each request. The policies of queues and topics are their attributes; the Table has
-// a copy.
+// Package access holds access keys, user policies and accounts, and the commands that change them.
+// Package transport/auth reads the [Table] with each request. The policies of queues and topics are
+// their attributes; the Table has a copy.
+//
+// The name of a queue or topic is qualified by its account: account/name, or the plain name for the
+// cluster's own account. A plain name has no slash, so the two never collide. [Usages] counts the
+// resources of each account against its [Quota].
 //
 // # Design
 //

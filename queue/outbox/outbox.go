@@ -3,7 +3,7 @@ package outbox
 import (
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -53,8 +53,8 @@ type lane struct {
 	items      *btree.Map[uint64, *Item]
 	due        *btree.BTreeG[due]
 	sum        statehash.Sum
-	bytes      int64        // of the publications
-	kept       account.Kept // the same publications, as quotas count them
+	bytes      int64       // of the publications
+	kept       access.Kept // the same publications, as quotas count them
 	generation uint64
 }
 
@@ -254,7 +254,7 @@ func (o *Outbox) Bytes() int64 {
 
 // Dropped holds the deliveries of a deleted subscription, whose publications are not released yet.
 type Dropped struct {
-	Kept  account.Kept // the usage to subtract
+	Kept  access.Kept // the usage to subtract
 	items *btree.Map[uint64, *Item]
 	next  uint64 // lower numbers are released
 }

@@ -1,7 +1,7 @@
 package topic
 
 import (
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -82,7 +82,7 @@ func (s *Subscription) sum(k statehash.Key, incarnation uint64) statehash.Sum {
 	r := append(statehash.Record(nil), statehash.KindSubscription).Num(incarnation).Num(s.Number)
 	r = append(r, s.ID[:]...)
 	r = r.Text(s.Endpoint).Text(s.Owner).Text(s.Principal)
-	if owner := account.OwnerOf(s.Queue); owner != "" {
+	if owner := access.OwnerOf(s.Queue); owner != "" {
 		r = append(r, statehash.KindAccount).Text(owner)
 	}
 	for _, a := range s.Attributes.List() {

@@ -3,7 +3,7 @@ package topic
 import (
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -26,7 +26,7 @@ type Topic struct {
 	Deduplication deduplication.Deduplicator
 
 	archive       archive
-	kept          *account.Kept // usage of the account by all its topics
+	kept          *access.Kept // usage of the account by all its topics
 	subscriptions *btree.Map[uint64, *Subscription]
 	byEndpoint    *btree.Map[string, uint64] // queue or URL to number
 	sums          sums
@@ -47,7 +47,7 @@ type sums struct {
 
 // New returns a topic without subscriptions; Registry.Add adds it to the state. kept is the usage
 // of the account by its topics.
-func New(name, arn string, incarnation uint64, a attributes.Topic, kept *account.Kept) *Topic {
+func New(name, arn string, incarnation uint64, a attributes.Topic, kept *access.Kept) *Topic {
 	return &Topic{
 		kept: kept,
 		Name: name, ARN: arn, Incarnation: incarnation, Attributes: a,

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
@@ -26,7 +26,7 @@ func filled(t *testing.T, n int) *Registry {
 	number := uint64(n)
 	for i := range n {
 		name := fmt.Sprintf("t%d.fifo", i)
-		topic := New(name, prefix+name, uint64(i+1), attributes.DefaultTopic(true), new(account.Kept))
+		topic := New(name, prefix+name, uint64(i+1), attributes.DefaultTopic(true), new(access.Kept))
 		r.Add(topic)
 		for _, queue := range []string{"a", "b"} {
 			number++

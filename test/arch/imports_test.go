@@ -46,13 +46,12 @@ type packageRule struct {
 // packageRules has a row for every package outside test. A row covers only the package that it
 // names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/access", "~/queue/account", "~/queue/arn", "~/queue/attributes", "~/queue/content",
+	{path: "queue", only: append([]string{"~/queue/access", "~/queue/arn", "~/queue/attributes", "~/queue/content",
 		"~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification",
 		"~/queue/outbox", "~/queue/packedmap", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash",
 		"~/queue/topic"}, domain...)},
-	{path: "queue/access", only: []string{"~/queue/account", "~/queue/logtime", "~/queue/statehash", "encoding/hex",
-		"github.com/tidwall/btree", "slices", "strings"}},
-	{path: "queue/account", only: []string{"fmt", "github.com/tidwall/btree"}},
+	{path: "queue/access", only: append([]string{"~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal",
+		"~/queue/statehash", "encoding/hex"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
 		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/logtime", "~/queue/policy",
@@ -74,7 +73,7 @@ var packageRules = []packageRule{
 		"encoding/base64", "fmt", "strings", "unicode/utf8",
 	}},
 	{path: "queue/outbox", only: []string{
-		"~/queue/account", "~/queue/logtime", "~/queue/statehash", "~/queue/topic", "fmt", "slices", "github.com/tidwall/btree",
+		"~/queue/access", "~/queue/logtime", "~/queue/statehash", "~/queue/topic", "fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue"}},
 	{path: "queue/packedmap", only: []string{"encoding/binary", "math/bits", "slices", "github.com/tidwall/btree"},
 		users: []string{"queue"}},
@@ -84,7 +83,7 @@ var packageRules = []packageRule{
 	{path: "queue/session", only: []string{"~/queue/logtime", "~/queue/statehash", "github.com/tidwall/btree"}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "queue/topic", only: []string{
-		"~/queue/account", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/identifier", "~/queue/limits",
+		"~/queue/access", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/identifier", "~/queue/limits",
 		"~/queue/logtime", "~/queue/notification", "~/queue/statehash",
 		"fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue", "queue/outbox"}},
@@ -93,7 +92,7 @@ var packageRules = []packageRule{
 		"github.com/cespare/xxhash/v2", "github.com/hashicorp/raft",
 	}, domain...)},
 	{path: "fsm/codec", only: append([]string{
-		"~/queue", "~/queue/attributes", "~/queue/policy", "~/fsm/format", "~/fsm/wire", "reflect",
+		"~/queue", "~/queue/access", "~/queue/attributes", "~/queue/policy", "~/fsm/format", "~/fsm/wire", "reflect",
 		"google.golang.org/protobuf/encoding/protowire",
 		"unsafe", // texts are parts of the entry, which was a copy of each message
 	}, domain...), users: []string{
@@ -113,7 +112,7 @@ var packageRules = []packageRule{
 	}, domain...), users: []string{"fsm", "cluster", "cluster/audit", "cluster/clustertest", "cluster/leader", "cluster/offline",
 		"cluster/recovery"}},
 	{path: "fsm/wire", only: append([]string{
-		"~/queue", "~/queue/access", "~/queue/account", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter",
+		"~/queue", "~/queue/access", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter",
 		"~/queue/identifier", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/session",
 		"~/fsm/format", "google.golang.org/protobuf/encoding/protowire",
 		"unsafe", // texts are parts of the entry, which was a copy of each message
@@ -213,7 +212,7 @@ var packageRules = []packageRule{
 	transport("/auth", append([]string{"~/cluster", "~/transport/sqs", "~/transport/sns"}, aws...)...),
 	{path: "transport/auth/gate", only: []string{std, "~/queue/access", "~/transport/auth", "~/transport/auth/iam",
 		"~/transport/auth/sigv4", "~/transport/unverified"}, users: []string{"cmd/seriatim/server"}},
-	{path: "transport/auth/iam", only: []string{std, "~/queue/account", "~/queue/jsontext"}},
+	{path: "transport/auth/iam", only: []string{std, "~/queue/access", "~/queue/jsontext"}},
 	{path: "transport/auth/rate", only: []string{std, "~/queue/access"}},
 	{path: "transport/auth/sigv4", only: []string{std, "~/transport/auth"}},
 	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),

@@ -20,8 +20,6 @@ const (
 	testFileLinesMax = 1000
 	functionLinesMax = 100
 	structFieldsMax  = 30
-	// privateEmbedsMax keeps fields of a large struct where a reader looks for them.
-	privateEmbedsMax = 2
 	folderFilesMax   = 40
 )
 
@@ -50,9 +48,6 @@ func lengthProblems(s *source) []string {
 			if fields := n.Fields.NumFields(); fields > structFieldsMax {
 				problems = append(problems, s.at(n.Pos(), "struct with %d fields, at most %d", fields, structFieldsMax))
 			}
-			if embeds := privateEmbeds(n); embeds > privateEmbedsMax {
-				problems = append(problems, s.at(n.Pos(), "struct with %d private structs embedded, at most %d", embeds, privateEmbedsMax))
-			}
 		}
 		return true
 	})
@@ -80,20 +75,6 @@ func lineProblems(s *source) []string {
 		}
 	}
 	return problems
-}
-
-// privateEmbeds counts the embedded types of a struct that have private names.
-func privateEmbeds(s *ast.StructType) (n int) {
-	for _, field := range s.Fields.List {
-		kind := field.Type
-		if pointer, ok := kind.(*ast.StarExpr); ok {
-			kind = pointer.X
-		}
-		if name, ok := kind.(*ast.Ident); ok && len(field.Names) == 0 && !name.IsExported() {
-			n++
-		}
-	}
-	return n
 }
 
 // folderProblems counts the hand-written files in each folder, without tests, because readers do not find
@@ -156,9 +137,6 @@ func TestLengthRuleFindsViolations(t *testing.T) {
 		{"test function", "a_test.go", "package a\n" + function + "\n}\n", nil},
 		{"largest struct", "a.go", "package a\n" + fields + "}\n", nil},
 		{"struct too large", "a.go", "package a\n" + fields + "string }\n", []string{"a.go:2: struct with 31 fields"}},
-		{"two private structs", "a.go", "package a\ntype s struct { a; *b; io.Reader; C }\n", nil},
-		{"three private structs", "a.go", "package a\ntype s struct { a; *b; c; io.Reader }\n",
-			[]string{"a.go:2: struct with 3 private structs"}},
 		{"struct within", "a.go", "package a\nfunc f() {\n" + fields + "string }\n}\n", []string{"a.go:3: struct with 31 fields"}},
 	}
 	for _, c := range cases {

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 // AccountInPath returns the account in the path of a request, empty if there is none.
@@ -14,7 +14,7 @@ func AccountInPath(r *http.Request) string {
 		return ""
 	}
 	first, _, _ := strings.Cut(r.URL.Path[1:], "/")
-	if !account.IsID(first) {
+	if !access.IsAccount(first) {
 		return ""
 	}
 	return first

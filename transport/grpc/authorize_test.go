@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	authgate "github.com/seriatimq/seriatim/transport/auth/gate"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -35,8 +36,8 @@ const (
 func guardedFixture(t *testing.T) *fixture {
 	t.Helper()
 	for _, cmd := range []queue.Command{
-		&queue.CreateAccessKey{ID: rootKey, Secret: guardedSecret, Account: guardedAccount},
-		&queue.CreateAccessKey{ID: annaKey, Secret: guardedSecret, Account: guardedAccount, User: "anna"},
+		&access.CreateAccessKey{ID: rootKey, Secret: guardedSecret, Account: guardedAccount},
+		&access.CreateAccessKey{ID: annaKey, Secret: guardedSecret, Account: guardedAccount, User: "anna"},
 	} {
 		if _, err := node.Submit(t.Context(), cmd); err != nil {
 			t.Fatal(err)
@@ -158,8 +159,8 @@ const (
 func TestASecondAccountSeesNothing(t *testing.T) {
 	f := guardedFixture(t)
 	for _, cmd := range []queue.Command{
-		&queue.CreateAccount{Account: tenantAccount},
-		&queue.CreateAccessKey{ID: tenantKey, Secret: guardedSecret, Account: tenantAccount, Tenant: true},
+		&access.CreateAccount{Account: tenantAccount},
+		&access.CreateAccessKey{ID: tenantKey, Secret: guardedSecret, Account: tenantAccount, Tenant: true},
 		&queue.CreateQueue{Queue: "seen.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
 		&queue.CreateTopic{Topic: "seen.fifo", TopicARN: "arn:aws:sns:us-east-1:000000000000:seen.fifo",
 			Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}}},
@@ -235,7 +236,7 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	policy := queue.PutUserPolicy{Account: guardedAccount, User: "otto"}
+	policy := access.PutUserPolicy{Account: guardedAccount, User: "otto"}
 	permit := policy
 	permit.Policy = `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"*"}}`
 	for _, revoke := range []struct {
@@ -245,15 +246,15 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 		reason string
 	}{
 		{"permission", &policy, codes.PermissionDenied, "AccessDenied"},
-		{"activity", &queue.UpdateAccessKey{ID: revokedKey}, codes.Unauthenticated, sigv4.UnknownKey},
-		{"key", &queue.DeleteAccessKey{ID: revokedKey}, codes.Unauthenticated, sigv4.UnknownKey},
+		{"activity", &access.UpdateAccessKey{ID: revokedKey}, codes.Unauthenticated, sigv4.UnknownKey},
+		{"key", &access.DeleteAccessKey{ID: revokedKey}, codes.Unauthenticated, sigv4.UnknownKey},
 	} {
 		t.Run(revoke.what, func(t *testing.T) {
 			name := revoke.what + ".fifo"
 			submit(&queue.CreateQueue{Queue: name, Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
 			submit(&permit)
-			submit(&queue.CreateAccessKey{ID: revokedKey, Secret: guardedSecret, Account: guardedAccount, User: "otto"})
-			defer func() { _, _ = node.Submit(t.Context(), &queue.DeleteAccessKey{ID: revokedKey}) }() // it may be deleted already
+			submit(&access.CreateAccessKey{ID: revokedKey, Secret: guardedSecret, Account: guardedAccount, User: "otto"})
+			defer func() { _, _ = node.Submit(t.Context(), &access.DeleteAccessKey{ID: revokedKey}) }() // it may be deleted already
 			signed := func(method string) context.Context { return f.signedWith(ctx, method, revokedKey, guardedSecret) }
 			sending, err := f.client.SendStream(signed(seriatimpb.Queues_SendStream_FullMethodName))
 			if err != nil {
@@ -267,8 +268,8 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 			}
 			consuming := f.consume(signed(seriatimpb.Queues_Consume_FullMethodName), &seriatimpb.ConsumeOpen{Queue: name, Credit: 10})
 			// A change that revokes nothing ends no stream.
-			submit(&queue.PutUserPolicy{Account: guardedAccount, User: "anna", Policy: permit.Policy})
-			submit(&queue.PutUserPolicy{Account: guardedAccount, User: "anna"})
+			submit(&access.PutUserPolicy{Account: guardedAccount, User: "anna", Policy: permit.Policy})
+			submit(&access.PutUserPolicy{Account: guardedAccount, User: "anna"})
 			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 1,
 				Messages: []*seriatimpb.OutgoingMessage{message("g", "first")}}); err != nil {
 				t.Fatal(err)

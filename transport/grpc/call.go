@@ -17,7 +17,6 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/auth"
@@ -275,7 +274,7 @@ func (c *call) on(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("queue")
 	}
-	if len(account.PlainName(name)) > limits.QueueNameLengthMax {
+	if len(access.PlainName(name)) > limits.QueueNameLengthMax {
 		return refusal.NoSuchQueue()
 	}
 	c.queue = strings.Clone(c.qualify(name)) // it outlives the text of the request
@@ -285,12 +284,12 @@ func (c *call) on(name string) error {
 
 // qualify returns the name with its account: the caller's, unless the name begins with another
 // account and a slash.
-func (c *call) qualify(name string) string { return c.Scope.Of(account.Split(name)) }
+func (c *call) qualify(name string) string { return c.Scope.Of(access.Split(name)) }
 
 // shorten copies a name and cuts it to one byte more than the longest, which suffices for the
 // command to refuse it.
 func shorten(name string, most int) string {
-	return strings.Clone(name[:min(len(name), len(name)-len(account.PlainName(name))+most+1)])
+	return strings.Clone(name[:min(len(name), len(name)-len(access.PlainName(name))+most+1)])
 }
 
 func (c *call) refuse(ctx context.Context, refused *queue.Error) error {

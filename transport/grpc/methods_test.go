@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -25,7 +26,7 @@ func may(t *testing.T, denied, resource string) {
 	if denied != "" {
 		text += `,{"Effect":"Deny","Action":"` + denied + `","Resource":"` + resource + `"}`
 	}
-	submitAll(t, &queue.PutUserPolicy{Account: guardedAccount, User: "doris", Policy: text + `]}`})
+	submitAll(t, &access.PutUserPolicy{Account: guardedAccount, User: "doris", Policy: text + `]}`})
 }
 
 func submitAll(t *testing.T, commands ...queue.Command) {
@@ -46,7 +47,7 @@ func TestSecondResources(t *testing.T) {
 	letters := `{"deadLetterTargetArn":"` + arnOfQueue + `second-letters","maxReceiveCount":5}`
 	undelivered := map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"` + arnOfQueue + `second-letters"}`}
 	submitAll(t,
-		&queue.CreateAccessKey{ID: deniedKey, Secret: guardedSecret, Account: guardedAccount, User: "doris"},
+		&access.CreateAccessKey{ID: deniedKey, Secret: guardedSecret, Account: guardedAccount, User: "doris"},
 		&queue.CreateQueue{Queue: "second-letters"}, &queue.CreateQueue{Queue: "second-other"},
 		&queue.CreateQueue{Queue: "second", Attributes: []queue.Attribute{{Name: "RedrivePolicy", Value: letters}}},
 		&queue.CreateTopic{Topic: "second", TopicARN: arnOfTopic + "second"})
@@ -137,7 +138,7 @@ func TestSettlementsNeedPermissions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	submitAll(t,
-		&queue.CreateAccessKey{ID: deniedKey, Secret: guardedSecret, Account: guardedAccount, User: "doris"},
+		&access.CreateAccessKey{ID: deniedKey, Secret: guardedSecret, Account: guardedAccount, User: "doris"},
 		&queue.CreateQueue{Queue: "settled-letters.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
 		&queue.CreateQueue{Queue: "settled.fifo", Attributes: []queue.Attribute{
 			{Name: "FifoQueue", Value: "true"},

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -17,7 +17,7 @@ func (c *call) onSource(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("source")
 	}
-	if len(account.PlainName(name)) > limits.QueueNameLengthMax {
+	if len(access.PlainName(name)) > limits.QueueNameLengthMax {
 		return refusal.NoSuchResource("source")
 	}
 	return c.on(name)
@@ -27,7 +27,7 @@ func (c *call) onSource(name string) error {
 func (q *queues) StartMoveTask(ctx context.Context, in *seriatimpb.StartMoveTaskRequest) (*seriatimpb.StartMoveTaskResponse, error) {
 	c := callOf(ctx)
 	destination := in.GetDestination()
-	if len(account.PlainName(destination)) > limits.QueueNameLengthMax {
+	if len(access.PlainName(destination)) > limits.QueueNameLengthMax {
 		return nil, refusal.NoSuchResource("destination")
 	}
 	if destination != "" {
@@ -74,8 +74,8 @@ func (q *queues) ListMoveTasks(ctx context.Context, in *seriatimpb.ListMoveTasks
 
 func moveTask(t queue.MoveTaskRecord) *seriatimpb.MoveTask {
 	return &seriatimpb.MoveTask{
-		TaskId: t.ID, Status: moveTaskStatuses[t.Status], Source: account.PlainName(t.Source),
-		Destination: account.PlainName(t.Destination), MessagesPerSecondMax: t.MaxPerSecond,
+		TaskId: t.ID, Status: moveTaskStatuses[t.Status], Source: access.PlainName(t.Source),
+		Destination: access.PlainName(t.Destination), MessagesPerSecondMax: t.MaxPerSecond,
 		Moved: t.Moved, ToMove: t.ToMove, FailureReason: t.FailureReason, StartedAtMs: int64(t.StartedAt),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -175,7 +175,7 @@ func (q *queues) ListQueueTags(ctx context.Context, in *seriatimpb.ListQueueTags
 // plainNames removes the account, which all names share.
 func plainNames(qualified []string) []string {
 	for i, name := range qualified {
-		qualified[i] = account.PlainName(name)
+		qualified[i] = access.PlainName(name)
 	}
 	return qualified
 }

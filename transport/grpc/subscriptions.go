@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -46,7 +46,7 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 	case in.GetQueue() != "":
 		subscribed := c.qualify(in.GetQueue())
 		c.Record.Queue = subscribed[:min(len(subscribed), limits.QueueNameLengthMax)]
-		if cmd.Endpoint = names.QueueARN(subscribed); account.OwnerOf(subscribed) != "" {
+		if cmd.Endpoint = names.QueueARN(subscribed); access.OwnerOf(subscribed) != "" {
 			cmd.Queue = subscribed
 		}
 	default:

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -23,7 +23,7 @@ func (c *call) onTopic(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("topic")
 	}
-	if len(account.PlainName(name)) > limits.TopicNameLengthMax {
+	if len(access.PlainName(name)) > limits.TopicNameLengthMax {
 		return refusal.NoSuchTopic()
 	}
 	c.topic = strings.Clone(c.qualify(name)) // it outlives the text of the request

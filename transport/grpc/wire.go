@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -79,7 +79,7 @@ func wireMessages(received []queue.ReceivedMessage) (out []*seriatimpb.Message, 
 			MessageId: m.MessageID.String(), Body: m.Body.String(),
 			GroupId: m.GroupID, DeduplicationId: m.DeduplicationID, SequenceNumber: m.Sequence.Number(),
 			SentAtMs: int64(m.SentAt), FirstReceivedAtMs: int64(m.FirstReceivedAt), ReceiveCount: m.ReceiveCount,
-			SenderId: m.SenderID, TraceHeader: m.TraceHeader, DeadLetterSource: account.PlainName(m.DeadLetterSource),
+			SenderId: m.SenderID, TraceHeader: m.TraceHeader, DeadLetterSource: access.PlainName(m.DeadLetterSource),
 		}
 		if m.Handle != (queue.ReceiptHandle{}) { // none after Peek or a deletion on receipt
 			out[i].ReceiptHandle = m.Handle.String()

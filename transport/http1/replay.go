@@ -7,11 +7,11 @@ import (
 
 // Replayed returns a connection that yields the given bytes before those of c.
 func Replayed(c net.Conn, read []byte) net.Conn {
-	r := replayConn{Conn: c, read: read}
+	r := &replayConn{Conn: c, read: read}
 	if secure, ok := c.(secureConn); ok {
-		return &secureReplayConn{replayConn: r, secure: secure}
+		return &secureReplayConn{Conn: r, secure: secure}
 	}
-	return &r
+	return r
 }
 
 // secureConn is a connection with TLS, perhaps replayed.
@@ -39,9 +39,12 @@ func (c *replayConn) Read(p []byte) (int, error) {
 
 // secureReplayConn shows net/http the TLS below.
 type secureReplayConn struct {
-	replayConn
+	net.Conn
 	secure secureConn
 }
+
+// NetConn returns the connection below.
+func (c *secureReplayConn) NetConn() net.Conn { return c.Conn }
 
 // ConnectionState returns the result of the handshake.
 func (c *secureReplayConn) ConnectionState() tls.ConnectionState { return c.secure.ConnectionState() }

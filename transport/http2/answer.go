@@ -26,11 +26,8 @@ type answer struct {
 	declared int64  // length, below zero if unknown
 	size     int64  // of the body so far
 	trailers []string
-	answerState
-}
 
-// answerState is the progress of an answer.
-type answerState struct {
+	// Progress.
 	status   int // 0: none yet
 	typed    bool
 	bodiless bool // the status permits no body

@@ -42,13 +42,13 @@ func (a *Admin) accessRoutes(node submitter) []route {
 		{"GET " + accessKeysPath, Operate, s.keys},
 		{"POST " + accessKeysPath, Administrator, s.createKey},
 		{"POST " + accessKeysPath + "/{id}/enable", Administrator, func(w http.ResponseWriter, r *http.Request) {
-			s.changeKey(w, r, &queue.UpdateAccessKey{ID: r.PathValue("id"), Active: true})
+			s.changeKey(w, r, &access.UpdateAccessKey{ID: r.PathValue("id"), Active: true})
 		}},
 		{"POST " + accessKeysPath + "/{id}/disable", Administrator, func(w http.ResponseWriter, r *http.Request) {
-			s.changeKey(w, r, &queue.UpdateAccessKey{ID: r.PathValue("id")})
+			s.changeKey(w, r, &access.UpdateAccessKey{ID: r.PathValue("id")})
 		}},
 		{"POST " + accessKeysPath + "/{id}/delete", Administrator, func(w http.ResponseWriter, r *http.Request) {
-			s.changeKey(w, r, &queue.DeleteAccessKey{ID: r.PathValue("id")})
+			s.changeKey(w, r, &access.DeleteAccessKey{ID: r.PathValue("id")})
 		}},
 		{"GET " + userPoliciesPath, Operate, s.policies},
 		{"POST " + userPoliciesPath, Administrator, s.putPolicy},
@@ -122,7 +122,7 @@ func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	aimAt(r.Context(), change.ID+" of "+change.Account+"/"+change.User)
-	cmd := &queue.CreateAccessKey{ID: change.ID, Secret: change.Secret, Account: change.Account, User: change.User,
+	cmd := &access.CreateAccessKey{ID: change.ID, Secret: change.Secret, Account: change.Account, User: change.User,
 		Tenant: change.Account != s.Account}
 	if s.submit(w, r, cmd) {
 		s.answer(w, http.StatusOK, document.AccessKey{ID: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Active: true})
@@ -146,7 +146,7 @@ func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
 		p.Account = s.Account
 	}
 	aimAt(r.Context(), p.Account+"/"+p.User)
-	if s.submit(w, r, &queue.PutUserPolicy{Account: p.Account, User: p.User, Policy: p.Policy, Tenant: p.Account != s.Account}) {
+	if s.submit(w, r, &access.PutUserPolicy{Account: p.Account, User: p.User, Policy: p.Policy, Tenant: p.Account != s.Account}) {
 		s.answer(w, http.StatusOK, p)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -22,7 +21,7 @@ func (a *Admin) accountRoutes(node submitter) []route {
 		{"POST " + accountsPath, Administrator, s.createAccount},
 		{"POST " + accountsPath + "/{id}/quota", Administrator, s.setQuota},
 		{"POST " + accountsPath + "/{id}/delete", Administrator, func(w http.ResponseWriter, r *http.Request) {
-			s.changeKey(w, r, &queue.DeleteAccount{Account: r.PathValue("id")})
+			s.changeKey(w, r, &access.DeleteAccount{Account: r.PathValue("id")})
 		}},
 	}
 }
@@ -68,7 +67,7 @@ func (s accessAdmin) createAccount(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, http.StatusBadRequest, "the account "+s.Account+" is that of the cluster, which always exists")
 		return
 	}
-	if s.submit(w, r, &queue.CreateAccount{Account: change.Account, Quota: account.Quota(change.Quota)}) {
+	if s.submit(w, r, &access.CreateAccount{Account: change.Account, Quota: access.Quota(change.Quota)}) {
 		s.answer(w, http.StatusOK, struct{}{})
 	}
 }
@@ -80,10 +79,10 @@ func (s accessAdmin) setQuota(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	aimAt(r.Context(), r.PathValue("id"))
-	cmd := &queue.SetAccountQuota{Account: r.PathValue("id"), Quota: account.Quota(wanted)}
+	cmd := &access.SetAccountQuota{Account: r.PathValue("id"), Quota: access.Quota(wanted)}
 	if cmd.Account == s.Account {
 		cmd.Account = "" // its name in the state
-	} else if !account.IsID(cmd.Account) {
+	} else if !access.IsAccount(cmd.Account) {
 		s.fail(w, http.StatusBadRequest, "an account id has 12 digits")
 		return
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/iam"
@@ -131,7 +130,7 @@ func (s accessAdmin) callerOf(table *access.Table, query url.Values) (caller aut
 		return auth.Identity{AccessKeyID: id, Account: key.User.Account, User: key.User.Name}, !key.Inactive, nil
 	case owner == "":
 		owner = s.Account
-	case !account.IsID(owner):
+	case !access.IsAccount(owner):
 		return caller, false, errors.New("an account id has 12 digits")
 	}
 	return auth.Identity{Account: owner, User: user}, true, nil
@@ -155,7 +154,7 @@ func (s accessAdmin) wanted(scope *service.Scope, action, resource string) (perm
 		}
 		about.Topic = scope.Of(arn.AccountOf(resource), name)
 	default:
-		owner, name := account.Split(resource)
+		owner, name := access.Split(resource)
 		if owner == "" {
 			owner = scope.CallerID()
 		}

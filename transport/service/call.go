@@ -10,7 +10,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
@@ -171,12 +170,12 @@ func PermissionTo(node Policies, names Names, action string, resource Resource) 
 	switch {
 	case resource.Name != "":
 		return auth.Permission{
-			Action: action, Resource: names.QueueARN(resource.Name), Account: names.ID(account.OwnerOf(resource.Name)),
+			Action: action, Resource: names.QueueARN(resource.Name), Account: names.ID(access.OwnerOf(resource.Name)),
 			Policy: func() string { return node.Access().QueuePolicy(resource.Name) },
 		}
 	case resource.Topic != "":
 		return auth.Permission{
-			Action: action, Resource: names.TopicARN(resource.Topic), Account: names.ID(account.OwnerOf(resource.Topic)),
+			Action: action, Resource: names.TopicARN(resource.Topic), Account: names.ID(access.OwnerOf(resource.Topic)),
 			Policy: func() string { return node.Access().TopicPolicy(resource.Topic) },
 		}
 	}

@@ -2,7 +2,7 @@ package service
 
 import (
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/policy"
@@ -68,13 +68,13 @@ func (n Names) owner(id string) string {
 
 // QueueARN returns the ARN of a queue, whose name is qualified.
 func (n Names) QueueARN(qualified string) string {
-	owner, name := account.Split(qualified)
+	owner, name := access.Split(qualified)
 	return arn.OfQueue(n.Region, n.ID(owner), name)
 }
 
 // TopicARN returns the ARN of a topic, whose name is qualified.
 func (n Names) TopicARN(qualified string) string {
-	owner, name := account.Split(qualified)
+	owner, name := access.Split(qualified)
 	return arn.OfTopic(n.Region, n.ID(owner), name)
 }
 
@@ -82,6 +82,6 @@ func (n Names) TopicARN(qualified string) string {
 // the host in the request of the client. The path has exactly two segments; Terraform and KEDA
 // reject any other.
 func (n Names) QueueURL(base, qualified string) string {
-	owner, name := account.Split(qualified)
+	owner, name := access.Split(qualified)
 	return base + "/" + n.ID(owner) + "/" + name
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
@@ -30,7 +30,7 @@ type Reader func(ctx context.Context, read func(queue.View) error) error
 func QueueNeeds(qualified string, given []queue.Attribute) (needs []Need) {
 	text, _ := attributes.ValueOf(given, "RedrivePolicy")
 	if p, reason := policy.ParseRedrive(text); reason == "" && p.Target != "" {
-		needs = append(needs, ToSend(account.Sibling(qualified, p.Target)))
+		needs = append(needs, ToSend(access.Sibling(qualified, p.Target)))
 	}
 	text, _ = attributes.ValueOf(given, "ImplicitDeadLetterQueue")
 	if on, _ := attributes.ParseBool(text); on {
@@ -78,7 +78,7 @@ func SubscribeNeeds(topic, subscribed string, given []queue.Attribute) (needs []
 	}
 	text, _ := attributes.ValueOf(given, "RedrivePolicy")
 	if p, reason := policy.ParseDeadLetter(text); reason == "" && p.Target != "" {
-		needs = append(needs, ToSend(account.Sibling(topic, p.Target)))
+		needs = append(needs, ToSend(access.Sibling(topic, p.Target)))
 	}
 	return needs
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
@@ -51,15 +50,15 @@ func (s *Scope) Caller() string { return s.caller }
 func (s *Scope) CallerID() string { return s.names.ID(s.caller) }
 
 // Own qualifies a name by the caller's account.
-func (s *Scope) Own(name string) string { return account.Qualify(s.caller, name) }
+func (s *Scope) Own(name string) string { return access.Qualify(s.caller, name) }
 
 // Of qualifies a name by the account in a URL or an ARN; id is empty if it has none.
 func (s *Scope) Of(id, name string) string {
 	switch {
 	case id == s.names.Account:
-		return account.Qualify("", name)
-	case account.IsID(id) && (s.verified || s.exists(id)):
-		return account.Qualify(id, name)
+		return access.Qualify("", name)
+	case access.IsAccount(id) && (s.verified || s.exists(id)):
+		return access.Qualify(id, name)
 	}
 	return s.Own(name)
 }
@@ -68,7 +67,7 @@ func (s *Scope) Of(id, name string) string {
 func (s *Scope) Elsewhere(text string) bool { return s.names.Elsewhere(text) }
 
 // Foreign reports whether a resource belongs to another account than the caller's.
-func (s *Scope) Foreign(qualified string) bool { return account.OwnerOf(qualified) != s.caller }
+func (s *Scope) Foreign(qualified string) bool { return access.OwnerOf(qualified) != s.caller }
 
 // Charged returns the account whose quota a request counts against: the account of the caller, or
 // that of the resource if the caller has no key. Where keys are verified, calls without a key have a
@@ -76,7 +75,7 @@ func (s *Scope) Foreign(qualified string) bool { return account.OwnerOf(qualifie
 func (s *Scope) Charged(caller auth.Identity, about Resource) rate.Payer {
 	payer := rate.Payer{Account: s.caller, Anonymous: s.verified && caller.Account == ""}
 	if qualified := about.Name + about.Topic; qualified != "" && caller.Account == "" { // of which one is empty
-		payer.Account = account.OwnerOf(qualified)
+		payer.Account = access.OwnerOf(qualified)
 	}
 	return payer
 }
@@ -94,7 +93,7 @@ func Throttled() *queue.Error {
 // the ARN of the caller. A caller without a key acts for the account of the topic.
 func (s *Scope) Subscriber(caller auth.Identity, topic string) (id, principal string) {
 	if id = caller.Account; id == "" {
-		id = s.names.ID(account.OwnerOf(topic))
+		id = s.names.ID(access.OwnerOf(topic))
 	}
 	if caller.User != "" {
 		return id, "arn:aws:iam::" + id + ":user/" + caller.User

@@ -15,7 +15,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
@@ -44,7 +43,7 @@ func newLaggingNode(t *testing.T) *laggingNode {
 	n := &laggingNode{broker: queue.New()}
 	n.apply(t,
 		&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: "000102030405060708090a0b0c0d0e0f"},
-		&queue.CreateAccount{Account: victim, Quota: account.Quota{RequestsPerSecond: 5}},
+		&access.CreateAccount{Account: victim, Quota: access.Quota{RequestsPerSecond: 5}},
 		&queue.CreateTopic{Topic: victim + "/t", TopicARN: topicARN},
 	)
 	return n

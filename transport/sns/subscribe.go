@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -87,7 +87,7 @@ func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscript
 	if _, ok := arn.Queue(in.Endpoint); ok && !protocol.Web() && c.Scope.Elsewhere(in.Endpoint) {
 		return nil, refusal.SNSInvalid("Endpoint Reason: the queue is in another region")
 	}
-	if subscribed := in.queue(&c.Scope); account.OwnerOf(subscribed) != "" {
+	if subscribed := in.queue(&c.Scope); access.OwnerOf(subscribed) != "" {
 		cmd.Queue = subscribed
 	}
 	if protocol.Web() {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
@@ -138,7 +138,7 @@ func TestWaitingPosts(t *testing.T) {
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.must(&queue.SetAccountQuota{Quota: account.Quota{Messages: 4}})
+	w.must(&access.SetAccountQuota{Quota: access.Quota{Messages: 4}})
 	w.must(&queue.CreateTopic{Topic: "t.fifo", TopicARN: "arn:aws:sns:us-east-1:000000000000:t.fifo", Attributes: []queue.Attribute{
 		{Name: "ArchivePolicy", Value: `{"MessageRetentionPeriod":"1"}`}, {Name: "FifoTopic", Value: "true"},
 	}})

@@ -9,17 +9,16 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // recordedAccess describes the accounts, keys and policies of a cluster.
 type recordedAccess struct {
-	Accounts map[string]account.Quota `json:"accounts"` // the cluster's own is empty
-	Keys     map[string]recordedKey   `json:"keys"`
-	Policies map[string]string        `json:"policies"` // by account and user
+	Accounts map[string]access.Quota `json:"accounts"` // the cluster's own is empty
+	Keys     map[string]recordedKey  `json:"keys"`
+	Policies map[string]string       `json:"policies"` // by account and user
 	// Usage has the counts of the account tenant.
-	Usage account.Amount `json:"usage"`
+	Usage access.Amount `json:"usage"`
 }
 
 type recordedKey struct {
@@ -38,12 +37,12 @@ const (
 func fillAccess(t *testing.T, node *cluster.Node) {
 	t.Helper()
 	for _, cmd := range []queue.Command{
-		&queue.CreateAccessKey{ID: "AKIAGOLDENROOT000001", Secret: "a-golden-secret-of-the-root", Account: own},
-		&queue.CreateAccount{Account: tenant, Quota: account.Quota{Queues: 2, Messages: 2, RequestsPerSecond: 7}},
-		&queue.SetAccountQuota{Quota: account.Quota{Topics: 9}},
-		&queue.CreateAccessKey{ID: "AKIAGOLDENANNA000001", Secret: "a-golden-secret-of-anna", Account: tenant, User: "anna", Tenant: true},
-		&queue.PutUserPolicy{Account: tenant, User: "anna", Policy: readOnly, Tenant: true},
-		&queue.CreateAccount{Account: "333333333333"},
+		&access.CreateAccessKey{ID: "AKIAGOLDENROOT000001", Secret: "a-golden-secret-of-the-root", Account: own},
+		&access.CreateAccount{Account: tenant, Quota: access.Quota{Queues: 2, Messages: 2, RequestsPerSecond: 7}},
+		&access.SetAccountQuota{Quota: access.Quota{Topics: 9}},
+		&access.CreateAccessKey{ID: "AKIAGOLDENANNA000001", Secret: "a-golden-secret-of-anna", Account: tenant, User: "anna", Tenant: true},
+		&access.PutUserPolicy{Account: tenant, User: "anna", Policy: readOnly, Tenant: true},
+		&access.CreateAccount{Account: "333333333333"},
 	} {
 		submit[queue.Done](t, node, cmd)
 	}
@@ -57,10 +56,10 @@ func fillAccess(t *testing.T, node *cluster.Node) {
 func changeAccess(t *testing.T, node *cluster.Node) {
 	t.Helper()
 	for _, cmd := range []queue.Command{
-		&queue.UpdateAccessKey{ID: "AKIAGOLDENANNA000001"},
-		&queue.CreateAccessKey{ID: "AKIAGOLDENPAUL000001", Secret: "a-golden-secret-of-paul", Account: own, User: "paul"},
-		&queue.PutUserPolicy{Account: own, User: "paul", Policy: readOnly},
-		&queue.DeleteAccount{Account: "333333333333"},
+		&access.UpdateAccessKey{ID: "AKIAGOLDENANNA000001"},
+		&access.CreateAccessKey{ID: "AKIAGOLDENPAUL000001", Secret: "a-golden-secret-of-paul", Account: own, User: "paul"},
+		&access.PutUserPolicy{Account: own, User: "paul", Policy: readOnly},
+		&access.DeleteAccount{Account: "333333333333"},
 	} {
 		submit[queue.Done](t, node, cmd)
 	}
@@ -70,7 +69,7 @@ func changeAccess(t *testing.T, node *cluster.Node) {
 func lookAtAccess(t *testing.T, node *cluster.Node, v queue.View) *recordedAccess {
 	t.Helper()
 	table := v.Access()
-	r := &recordedAccess{Accounts: map[string]account.Quota{}, Keys: map[string]recordedKey{}, Policies: map[string]string{},
+	r := &recordedAccess{Accounts: map[string]access.Quota{}, Keys: map[string]recordedKey{}, Policies: map[string]string{},
 		Usage: v.Usage(tenant)}
 	table.Accounts(func(a access.Account) bool {
 		r.Accounts[a.ID] = a.Quota
@@ -94,14 +93,14 @@ func lookAtAccess(t *testing.T, node *cluster.Node, v queue.View) *recordedAcces
 // recordedHere is the record that fillAccess and changeAccess produce. A directory without it
 // proves nothing.
 var recordedHere = &recordedAccess{
-	Accounts: map[string]account.Quota{"": {Topics: 9}, tenant: {Queues: 2, Messages: 2, RequestsPerSecond: 7}},
+	Accounts: map[string]access.Quota{"": {Topics: 9}, tenant: {Queues: 2, Messages: 2, RequestsPerSecond: 7}},
 	Keys: map[string]recordedKey{
 		"AKIAGOLDENROOT000001": {own, "", "a-golden-secret-of-the-root", false},
 		"AKIAGOLDENANNA000001": {tenant, "anna", "a-golden-secret-of-anna", true},
 		"AKIAGOLDENPAUL000001": {own, "paul", "a-golden-secret-of-paul", false},
 	},
 	Policies: map[string]string{tenant + " anna": readOnly, own + " paul": readOnly},
-	Usage:    account.Amount{Queues: 1, Messages: 1, Bytes: int64(len("the tenant's") + len("color") + len("String") + len("red"))},
+	Usage:    access.Amount{Queues: 1, Messages: 1, Bytes: int64(len("the tenant's") + len("color") + len("String") + len("red"))},
 }
 
 // accessGoesOn checks that accounts, keys and policies work, and also the deduplication and the

@@ -4,17 +4,17 @@ import (
 	"fmt"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 type (
 	createAccount struct {
 		id    string
-		quota account.Quota
+		quota access.Quota
 	}
 	setQuota struct {
 		id    string
-		quota account.Quota
+		quota access.Quota
 	}
 	deleteAccount struct{ id string }
 )
@@ -25,11 +25,11 @@ func (c setQuota) String() string      { return fmt.Sprintf("quota of account %q
 func (c deleteAccount) String() string { return "delete account " + c.id }
 
 func (c createAccount) command(*world) queue.Command {
-	return &queue.CreateAccount{Account: c.id, Quota: c.quota}
+	return &access.CreateAccount{Account: c.id, Quota: c.quota}
 }
 
 func (c setQuota) command(*world) queue.Command {
-	return &queue.SetAccountQuota{Account: c.id, Quota: c.quota}
+	return &access.SetAccountQuota{Account: c.id, Quota: c.quota}
 }
 
-func (c deleteAccount) command(*world) queue.Command { return &queue.DeleteAccount{Account: c.id} }
+func (c deleteAccount) command(*world) queue.Command { return &access.DeleteAccount{Account: c.id} }

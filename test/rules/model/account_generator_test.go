@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
@@ -32,15 +32,15 @@ func newAccountGenerator(seed uint64, w *world) *accountGenerator {
 	}
 	for _, owner := range []string{"", tenants[0], tenants[1]} {
 		for _, name := range []string{"dead", "dead.fifo", "a", "b.fifo"} {
-			g.queued = append(g.queued, createQueue{account.Qualify(owner, name), g.attributes(owner, name)})
+			g.queued = append(g.queued, createQueue{access.Qualify(owner, name), g.attributes(owner, name)})
 		}
-		t := account.Qualify(owner, "t.fifo")
+		t := access.Qualify(owner, "t.fifo")
 		given := attributes{"FifoTopic": "true", "DeduplicationWindowSeconds": "5"}
 		if g.oneIn(2) {
 			given["ArchivePolicy"] = archiveDays(1)
 		}
 		g.queued = append(g.queued, createTopic{t, given, nil})
-		g.queued = append(g.queued, subscribe{t, account.Qualify(owner, "b.fifo"), attributes{"RawMessageDelivery": "true"}})
+		g.queued = append(g.queued, subscribe{t, access.Qualify(owner, "b.fifo"), attributes{"RawMessageDelivery": "true"}})
 	}
 	return g
 }
@@ -75,7 +75,7 @@ func (g *accountGenerator) owner() string {
 }
 
 // quota returns small limits, some of them none.
-func (g *accountGenerator) quota() (q account.Quota) {
+func (g *accountGenerator) quota() (q access.Quota) {
 	for _, limit := range []struct {
 		of    *int64
 		small []int64
@@ -92,9 +92,9 @@ func (g *accountGenerator) quota() (q account.Quota) {
 
 func (g *accountGenerator) queueName() string {
 	if g.oneIn(60) {
-		return pickOf(&g.generator, "444444444444/a", account.Qualify(g.owner(), "nosuch"))
+		return pickOf(&g.generator, "444444444444/a", access.Qualify(g.owner(), "nosuch"))
 	}
-	return account.Qualify(g.owner(), pickOf(&g.generator, "a", "a", "b.fifo", "b.fifo", "b.fifo", "dead", "dead.fifo", "implicit"))
+	return access.Qualify(g.owner(), pickOf(&g.generator, "a", "a", "b.fifo", "b.fifo", "b.fifo", "dead", "dead.fifo", "implicit"))
 }
 
 func (g *accountGenerator) attributes(owner, name string) attributes {
@@ -104,14 +104,14 @@ func (g *accountGenerator) attributes(owner, name string) attributes {
 	}
 	switch name {
 	case "a":
-		a["RedrivePolicy"] = redrive(account.Qualify(owner, "dead"), 1)
+		a["RedrivePolicy"] = redrive(access.Qualify(owner, "dead"), 1)
 	case "b.fifo":
-		a["RedrivePolicy"] = redrive(account.Qualify(owner, "dead.fifo"), 2)
+		a["RedrivePolicy"] = redrive(access.Qualify(owner, "dead.fifo"), 2)
 	case "implicit":
 		a["ImplicitDeadLetterQueue"] = "true"
 	}
 	if _, given := a["RedrivePolicy"]; given && g.oneIn(4) { // perhaps of another account
-		a["RedrivePolicy"] = redrive(account.Qualify(g.owner(), pickOf(&g.generator, "dead", "dead.fifo")), 1)
+		a["RedrivePolicy"] = redrive(access.Qualify(g.owner(), pickOf(&g.generator, "dead", "dead.fifo")), 1)
 	}
 	return a
 }
@@ -132,14 +132,14 @@ func (g *accountGenerator) action() action {
 	case n < 680:
 		return g.remove(name)
 	case n < 780:
-		return g.publish(account.Qualify(g.owner(), "t.fifo"))
+		return g.publish(access.Qualify(g.owner(), "t.fifo"))
 	}
 	return g.administration(name)
 }
 
 // administration changes accounts, queues or topics.
 func (g *accountGenerator) administration(name string) action {
-	owner, plain := account.Split(name)
+	owner, plain := access.Split(name)
 	switch n := g.rng.IntN(100); {
 	case n < 24:
 		return createQueue{name, g.attributes(owner, plain)}
@@ -154,9 +154,9 @@ func (g *accountGenerator) administration(name string) action {
 	case n < 48:
 		destination := ""
 		if g.oneIn(2) {
-			destination = account.Qualify(g.owner(), pickOf(&g.generator, "a", "b.fifo"))
+			destination = access.Qualify(g.owner(), pickOf(&g.generator, "a", "b.fifo"))
 		}
-		return startMove{account.Qualify(owner, pickOf(&g.generator, "dead", "dead.fifo")), destination}
+		return startMove{access.Qualify(owner, pickOf(&g.generator, "dead", "dead.fifo")), destination}
 	case n < 62:
 		task := 0
 		if len(g.starts) > 0 {
@@ -174,7 +174,7 @@ func (g *accountGenerator) administration(name string) action {
 }
 
 func (g *accountGenerator) topicChange(owner string) action {
-	topic := account.Qualify(owner, pickOf(&g.generator, "t.fifo", "t.fifo", "u.fifo", "v"))
+	topic := access.Qualify(owner, pickOf(&g.generator, "t.fifo", "t.fifo", "u.fifo", "v"))
 	switch n := g.rng.IntN(10); {
 	case n < 4 && strings.HasSuffix(topic, ".fifo"):
 		return createTopic{topic, attributes{"FifoTopic": "true"}, nil}
@@ -189,9 +189,9 @@ func (g *accountGenerator) topicChange(owner string) action {
 	}
 	given := attributes{"RawMessageDelivery": pickOf(&g.generator, "true", "false")}
 	if g.oneIn(3) {
-		given["RedrivePolicy"] = `{"deadLetterTargetArn":"` + arn(account.Qualify(g.owner(), "dead.fifo")) + `"}`
+		given["RedrivePolicy"] = `{"deadLetterTargetArn":"` + arn(access.Qualify(g.owner(), "dead.fifo")) + `"}`
 	}
-	return subscribe{topic, account.Qualify(g.owner(), pickOf(&g.generator, "b.fifo", "gone.fifo")), given}
+	return subscribe{topic, access.Qualify(g.owner(), pickOf(&g.generator, "b.fifo", "gone.fifo")), given}
 }
 
 func (g *accountGenerator) send(name string) action {

@@ -117,7 +117,7 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 		}
 		return err == nil
 	}
-	f.Access().Accounts(func(a access.Account) bool { return each(func() error { return r.AddAccount(a) }) })
+	f.Access().Accounts(func(a access.Account) bool { return each(func() error { return r.AddAccess(a) }) })
 	f.Tombstones(func(x queue.TombstoneRecord) bool { return each(func() error { return r.AddTombstone(x) }) })
 	f.MoveTasks(func(x queue.MoveTaskRecord) bool { return each(func() error { return r.AddMoveTask(x) }) })
 	f.Queues(func(q queue.FrozenQueue) bool {

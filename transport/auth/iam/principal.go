@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
@@ -86,12 +86,12 @@ const (
 // checkPrincipal refuses all but accounts and users. Wildcards, roles, and paths of users are not
 // supported.
 func checkPrincipal(path, text string) error {
-	if text == "*" || account.IsID(text) {
+	if text == "*" || access.IsAccount(text) {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(text, arnPrefix); ok {
 		const digits = len("111111111111")
-		if len(rest) > digits && account.IsID(rest[:digits]) {
+		if len(rest) > digits && access.IsAccount(rest[:digits]) {
 			if rest[digits:] == rootEnd {
 				return nil
 			}

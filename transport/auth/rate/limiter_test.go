@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
@@ -15,7 +14,7 @@ func TestLimiter(t *testing.T) {
 	t.Parallel()
 	table := access.NewTable()
 	limit := func(owner string, perSecond int64) {
-		table = table.WithAccount(statehash.Key{}, access.Account{ID: owner, Quota: account.Quota{RequestsPerSecond: perSecond}})
+		table = table.WithAccount(statehash.Key{}, access.Account{ID: owner, Quota: access.Quota{RequestsPerSecond: perSecond}})
 	}
 	now := time.Unix(1_700_000_000, 0)
 	l := New(func() *access.Table { return table }, func() time.Time { return now })
@@ -73,7 +72,7 @@ func TestLimiter(t *testing.T) {
 func TestLimiterKeepsNamesOnly(t *testing.T) {
 	t.Parallel()
 	const owner = "111111111111"
-	table := access.NewTable().WithAccount(statehash.Key{}, access.Account{ID: owner, Quota: account.Quota{RequestsPerSecond: 1}})
+	table := access.NewTable().WithAccount(statehash.Key{}, access.Account{ID: owner, Quota: access.Quota{RequestsPerSecond: 1}})
 	l := New(func() *access.Table { return table }, func() time.Time { return time.Unix(1_700_000_000, 0) })
 	for range 3 { // the first is served
 		request := strings.Repeat(owner, 10)

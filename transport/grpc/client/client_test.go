@@ -16,6 +16,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -83,7 +84,7 @@ func TestUnary(t *testing.T) {
 // TestAccount checks calls for another account, without a signature.
 func TestAccount(t *testing.T) {
 	const tenant = "123456789012"
-	_, err := node.Submit(t.Context(), &queue.CreateAccount{Account: tenant})
+	_, err := node.Submit(t.Context(), &access.CreateAccount{Account: tenant})
 	if refused, ok := errors.AsType[*queue.Error](err); err != nil && (!ok || refused.Code != refusal.EntityAlreadyExists) {
 		t.Fatal(err)
 	}

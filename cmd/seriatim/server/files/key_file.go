@@ -10,7 +10,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/atomicfile"
-	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 // Environment variables of SDKs and of the command line.
@@ -51,7 +51,7 @@ func readKey(path string) (key cluster.AccessKey, err error) {
 		return cluster.AccessKey{}, fmt.Errorf("%s must have the lines %s=... and %s=...", path, idVariable, secretVariable)
 	}
 	// Validate needs an account, which the file does not have.
-	if refused := (&queue.CreateAccessKey{ID: key.ID, Secret: key.Secret, Account: "000000000000"}).Validate(); refused != nil {
+	if refused := (&access.CreateAccessKey{ID: key.ID, Secret: key.Secret, Account: "000000000000"}).Validate(); refused != nil {
 		return cluster.AccessKey{}, fmt.Errorf("%s: %s", path, refused.Message)
 	}
 	return key, nil

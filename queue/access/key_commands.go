@@ -1,4 +1,4 @@
-package queue
+package access
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -26,7 +24,7 @@ type CreateAccessKey struct {
 	Tenant bool
 }
 
-// QueueName implements Command.
+// QueueName implements queue.Command.
 func (*CreateAccessKey) QueueName() string { return "" }
 
 const (
@@ -38,11 +36,11 @@ const (
 )
 
 // Validate checks lengths and characters. No refusal repeats the secret.
-func (c *CreateAccessKey) Validate() *Error {
+func (c *CreateAccessKey) Validate() *refusal.Error {
 	if err := checkAccessKeyID(c.ID); err != nil {
 		return err
 	}
-	if c.Secret == "" && access.SealedBy(c.Sealed) != "" {
+	if c.Secret == "" && SealedBy(c.Sealed) != "" {
 		return checkUser(c.Account, c.User)
 	}
 	visible := func(r rune) bool { return r > ' ' && r <= '~' }
@@ -59,7 +57,7 @@ func alphanumeric(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-func checkAccessKeyID(id string) *Error {
+func checkAccessKeyID(id string) *refusal.Error {
 	accepted := func(r rune) bool { return alphanumeric(r) || r == '_' || r == '-' }
 	if len(id) < accessKeyIDLengthMin || len(id) > accessKeyIDLengthMax || strings.IndexFunc(id, not(accepted)) >= 0 {
 		return refusal.New(refusal.IAMInvalidInput, "The id of an access key must have 16 to 128 letters, digits, '_' and '-'.")
@@ -67,8 +65,8 @@ func checkAccessKeyID(id string) *Error {
 	return nil
 }
 
-func checkUser(owner, name string) *Error {
-	if !account.IsID(owner) {
+func checkUser(owner, name string) *refusal.Error {
+	if !IsAccount(owner) {
 		return refusal.New(refusal.IAMInvalidInput, "An account id must have 12 digits.")
 	}
 	accepted := func(r rune) bool { return alphanumeric(r) || strings.ContainsRune("_+=,.@-", r) }
@@ -78,25 +76,37 @@ func checkUser(owner, name string) *Error {
 	return nil
 }
 
-func (c *CreateAccessKey) apply(b *Broker) (Result, *Error) {
-	if err := b.checkAccount(c.Account, c.Tenant); err != nil {
+// Apply implements Command.
+func (c *CreateAccessKey) Apply(t *Table, in Context) (*Table, *refusal.Error) {
+	if err := t.RefuseUnknown(c.Account, c.Tenant); err != nil {
 		return nil, err
 	}
-	if c.Sealed != "" && !b.isSealed(c.Sealed) {
+	if c.Sealed != "" && (t.sealing == nil || t.sealing.ID != SealedBy(c.Sealed)) {
 		return nil, sealedWithAnother()
 	}
-	key := access.Key{ID: c.ID, Secret: c.Secret, Sealed: c.Sealed, User: access.User{Account: c.Account, Name: c.User}, CreatedAt: b.now}
-	if old, known := b.access.Key(c.ID); known {
+	key := Key{ID: c.ID, Secret: c.Secret, Sealed: c.Sealed, User: User{Account: c.Account, Name: c.User}, CreatedAt: in.Now}
+	if old, known := t.Key(c.ID); known {
 		if old.Secret == key.Secret && old.Sealed == key.Sealed && old.User == key.User {
-			return Done{}, nil
+			return t, nil
 		}
 		return nil, refusal.New(refusal.EntityAlreadyExists, "An access key with the id ", c.ID, " already exists.")
 	}
-	if b.access.KeyCount() >= limits.AccessKeysMax {
+	if t.KeyCount() >= limits.AccessKeysMax {
 		return nil, refusal.New(refusal.LimitExceeded, "A cluster can have ", strconv.Itoa(limits.AccessKeysMax), " access keys.")
 	}
-	b.access = b.access.WithKey(b.key, key)
-	return Done{}, nil
+	return t.WithKey(in.Hash, key), nil
+}
+
+// Restore implements Record.
+func (k Key) Restore(t *Table, in Context) (*Table, error) {
+	if _, known := t.Key(k.ID); known {
+		return nil, fmt.Errorf("access key %q appears twice", k.ID)
+	}
+	create := CreateAccessKey{ID: k.ID, Secret: k.Secret, Sealed: k.Sealed, Account: k.User.Account, User: k.User.Name}
+	if err := create.Validate(); err != nil {
+		return nil, err
+	}
+	return t.WithKey(in.Hash, k), nil
 }
 
 // UpdateAccessKey activates or deactivates an access key.
@@ -105,43 +115,44 @@ type UpdateAccessKey struct {
 	Active bool
 }
 
-// QueueName implements Command.
+// QueueName implements queue.Command.
 func (*UpdateAccessKey) QueueName() string { return "" }
 
 // Validate checks the id.
-func (c *UpdateAccessKey) Validate() *Error { return checkAccessKeyID(c.ID) }
+func (c *UpdateAccessKey) Validate() *refusal.Error { return checkAccessKeyID(c.ID) }
 
-func (c *UpdateAccessKey) apply(b *Broker) (Result, *Error) {
-	key, known := b.access.Key(c.ID)
+// Apply implements Command.
+func (c *UpdateAccessKey) Apply(t *Table, in Context) (*Table, *refusal.Error) {
+	key, known := t.Key(c.ID)
 	if !known {
 		return nil, noSuchAccessKey(c.ID)
 	}
-	if key.Inactive == c.Active {
-		key.Inactive = !c.Active
-		b.access = b.access.WithKey(b.key, key)
+	if key.Inactive != c.Active {
+		return t, nil
 	}
-	return Done{}, nil
+	key.Inactive = !c.Active
+	return t.WithKey(in.Hash, key), nil
 }
 
-func noSuchAccessKey(id string) *Error {
+func noSuchAccessKey(id string) *refusal.Error {
 	return refusal.New(refusal.NoSuchEntity, "The Access Key with id ", id, " cannot be found.")
 }
 
 // DeleteAccessKey deletes an access key.
 type DeleteAccessKey struct{ ID string }
 
-// QueueName implements Command.
+// QueueName implements queue.Command.
 func (*DeleteAccessKey) QueueName() string { return "" }
 
 // Validate checks the id.
-func (c *DeleteAccessKey) Validate() *Error { return checkAccessKeyID(c.ID) }
+func (c *DeleteAccessKey) Validate() *refusal.Error { return checkAccessKeyID(c.ID) }
 
-func (c *DeleteAccessKey) apply(b *Broker) (Result, *Error) {
-	if _, known := b.access.Key(c.ID); !known {
+// Apply implements Command.
+func (c *DeleteAccessKey) Apply(t *Table, in Context) (*Table, *refusal.Error) {
+	if _, known := t.Key(c.ID); !known {
 		return nil, noSuchAccessKey(c.ID)
 	}
-	b.access = b.access.WithoutKey(b.key, c.ID)
-	return Done{}, nil
+	return t.WithoutKey(in.Hash, c.ID), nil
 }
 
 // PutUserPolicy sets the policy of a user. Without one, the user can do only what the policies of
@@ -153,14 +164,14 @@ type PutUserPolicy struct {
 	Tenant  bool   // as in CreateAccessKey
 }
 
-// QueueName implements Command.
+// QueueName implements queue.Command.
 func (*PutUserPolicy) QueueName() string { return "" }
 
 // userPolicyBytesMax is IAM's largest policy limit, that for roles.
 const userPolicyBytesMax = 10_240
 
 // Validate checks the user, and that the policy is an object.
-func (c *PutUserPolicy) Validate() *Error {
+func (c *PutUserPolicy) Validate() *refusal.Error {
 	if err := checkUser(c.Account, c.User); err != nil {
 		return err
 	}
@@ -177,50 +188,32 @@ func (c *PutUserPolicy) Validate() *Error {
 	return nil
 }
 
-func (c *PutUserPolicy) accessPolicy() (AccessPolicy, bool) {
-	return AccessPolicy{Text: c.Policy, Refuse: func(reason string) *Error {
-		return refusal.New(refusal.MalformedPolicyDocument, "Syntax errors in policy. ", reason)
-	}}, c.Policy != ""
+// MalformedPolicy refuses the policy of a user.
+func MalformedPolicy(reason string) *refusal.Error {
+	return refusal.New(refusal.MalformedPolicyDocument, "Syntax errors in policy. ", reason)
 }
 
-func (c *PutUserPolicy) apply(b *Broker) (Result, *Error) {
-	if err := b.checkAccount(c.Account, c.Tenant && c.Policy != ""); err != nil {
+// Apply implements Command.
+func (c *PutUserPolicy) Apply(t *Table, in Context) (*Table, *refusal.Error) {
+	if err := t.RefuseUnknown(c.Account, c.Tenant && c.Policy != ""); err != nil {
 		return nil, err
 	}
-	p := access.Policy{User: access.User{Account: c.Account, Name: c.User}, Text: c.Policy}
-	if c.Policy != "" && b.access.Policy(p.User) == "" && b.access.PolicyCount() >= limits.UserPoliciesMax {
+	p := Policy{User: User{Account: c.Account, Name: c.User}, Text: c.Policy}
+	if c.Policy != "" && t.Policy(p.User) == "" && t.PolicyCount() >= limits.UserPoliciesMax {
 		return nil, refusal.New(refusal.LimitExceeded, "A cluster can have ", strconv.Itoa(limits.UserPoliciesMax), " user policies.")
 	}
-	b.access = b.access.WithPolicy(b.key, p)
-	return Done{}, nil
+	return t.WithPolicy(in.Hash, p), nil
 }
 
-// Access returns the access keys, user policies and accounts.
-func (v View) Access() *access.Table { return v.b.access }
-
-// AddAccessKey adds an access key. Its id must be new.
-func (r *Restorer) AddAccessKey(k access.Key) error {
-	if _, known := r.b.access.Key(k.ID); known {
-		return fmt.Errorf("access key %q appears twice", k.ID)
-	}
-	if err := (&CreateAccessKey{ID: k.ID, Secret: k.Secret, Sealed: k.Sealed, Account: k.User.Account,
-		User: k.User.Name}).Validate(); err != nil {
-		return err
-	}
-	r.b.access = r.b.access.WithKey(r.b.key, k)
-	return nil
-}
-
-// AddUserPolicy adds the policy of a user. The user must have none.
-func (r *Restorer) AddUserPolicy(p access.Policy) error {
-	if p.Text == "" || r.b.access.Policy(p.User) != "" {
-		return fmt.Errorf("the policy of user %q is empty or appears twice", p.User.Name)
+// Restore implements Record.
+func (p Policy) Restore(t *Table, in Context) (*Table, error) {
+	if p.Text == "" || t.Policy(p.User) != "" {
+		return nil, fmt.Errorf("the policy of user %q is empty or appears twice", p.User.Name)
 	}
 	if err := (&PutUserPolicy{Account: p.User.Account, User: p.User.Name, Policy: p.Text}).Validate(); err != nil {
-		return err
+		return nil, err
 	}
-	r.b.access = r.b.access.WithPolicy(r.b.key, p)
-	return nil
+	return t.WithPolicy(in.Hash, p), nil
 }
 
 // SetSealingKey creates the cluster's sealing key, or changes the holders of the present one. If
@@ -228,12 +221,12 @@ func (r *Restorer) AddUserPolicy(p access.Policy) error {
 // secret is sealed with it. Repeating the command changes nothing.
 type SetSealingKey struct {
 	ID       string
-	Replaces string        // id of the key to replace; empty: none
-	Wraps    []access.Wrap // the key, encrypted for new holders or new public keys
-	Drop     []string      // names of holders to remove
+	Replaces string   // id of the key to replace; empty: none
+	Wraps    []Wrap   // the key, encrypted for new holders or new public keys
+	Drop     []string // names of holders to remove
 }
 
-// QueueName implements Command.
+// QueueName implements queue.Command.
 func (*SetSealingKey) QueueName() string { return "" }
 
 const (
@@ -245,8 +238,8 @@ const (
 )
 
 // Validate checks lengths.
-func (c *SetSealingKey) Validate() *Error {
-	sound := access.IsSealingID(c.ID) && (c.Replaces == "" || access.IsSealingID(c.Replaces)) &&
+func (c *SetSealingKey) Validate() *refusal.Error {
+	sound := IsSealingID(c.ID) && (c.Replaces == "" || IsSealingID(c.Replaces)) &&
 		len(c.Wraps)+len(c.Drop) <= holderChangesAtOnce
 	for _, w := range c.Wraps {
 		sound = sound && w.Holder != "" && len(w.Holder) <= holderLengthMax &&
@@ -261,11 +254,12 @@ func (c *SetSealingKey) Validate() *Error {
 	return nil
 }
 
-func (c *SetSealingKey) apply(b *Broker) (Result, *Error) {
-	now := b.access.SealingKey()
+// Apply implements Command.
+func (c *SetSealingKey) Apply(t *Table, in Context) (*Table, *refusal.Error) {
+	now := t.sealing
 	switch {
-	case now == nil, now.ID == c.Replaces && b.access.KeyCount() == 0:
-		now = &access.SealingKey{ID: c.ID}
+	case now == nil, now.ID == c.Replaces && t.KeyCount() == 0:
+		now = &SealingKey{ID: c.ID}
 	case now.ID != c.ID:
 		return nil, sealedWithAnother()
 	}
@@ -276,46 +270,30 @@ func (c *SetSealingKey) apply(b *Broker) (Result, *Error) {
 	case n > sealingHoldersMax:
 		return nil, refusal.New(refusal.LimitExceeded, "A sealing key can have ", strconv.Itoa(sealingHoldersMax), " holders.")
 	case slices.Equal(next.Wraps, now.Wraps):
-		return Done{}, nil
+		return t, nil
 	}
-	b.access = b.access.WithSealingKey(b.key, next)
-	return Done{}, nil
+	return t.WithSealingKey(in.Hash, next), nil
 }
 
-// isSealed reports whether a secret is sealed with the sealing key of the cluster.
-func (b *Broker) isSealed(secret string) bool {
-	key := b.access.SealingKey()
-	return key != nil && key.ID == access.SealedBy(secret)
-}
-
-func sealedWithAnother() *Error {
-	return refusal.New(refusal.EntityAlreadyExists, "The cluster has another sealing key. Try again.")
-}
-
-// AddSealingKey adds the sealing key. Call it at most once.
-func (r *Restorer) AddSealingKey(s *access.SealingKey) error {
-	if r.b.access.SealingKey() != nil {
-		return errors.New("there are two sealing keys")
+// Restore implements Record.
+func (s *SealingKey) Restore(t *Table, in Context) (*Table, error) {
+	if t.sealing != nil {
+		return nil, errors.New("there are two sealing keys")
 	}
-	if !access.IsSealingID(s.ID) || len(s.Wraps) == 0 || len(s.Wraps) > sealingHoldersMax {
-		return errors.New("the sealing key has no id or no holders")
+	if !IsSealingID(s.ID) || len(s.Wraps) == 0 || len(s.Wraps) > sealingHoldersMax {
+		return nil, errors.New("the sealing key has no id or no holders")
 	}
 	for i, w := range s.Wraps {
-		if err := (&SetSealingKey{ID: s.ID, Wraps: []access.Wrap{w}}).Validate(); err != nil {
-			return err
+		if err := (&SetSealingKey{ID: s.ID, Wraps: []Wrap{w}}).Validate(); err != nil {
+			return nil, err
 		}
 		if i > 0 && s.Wraps[i-1].Holder >= w.Holder {
-			return errors.New("the holders of the sealing key are out of order")
+			return nil, errors.New("the holders of the sealing key are out of order")
 		}
 	}
-	r.b.access = r.b.access.WithSealingKey(r.b.key, s)
-	return nil
+	return t.WithSealingKey(in.Hash, s), nil
 }
 
-// UseSealingKey replaces the sealing key, or removes it if s is nil. It is not a command: like
-// BeginEpoch, it adapts a state to another cluster.
-func (b *Broker) UseSealingKey(s *access.SealingKey) { b.access = b.access.WithSealingKey(b.key, s) }
-
-// UseAccessKeys replaces all access keys with those of another state. It is not a command, see
-// UseSealingKey.
-func (b *Broker) UseAccessKeys(of *access.Table) { b.access = b.access.WithKeysOf(b.key, of) }
+func sealedWithAnother() *refusal.Error {
+	return refusal.New(refusal.EntityAlreadyExists, "The cluster has another sealing key. Try again.")
+}

@@ -1,10 +1,10 @@
-package account
+package access
 
 // digits is the length of an account id.
 const digits = 12
 
-// IsID reports whether text is the id of an account: twelve digits.
-func IsID(text string) bool {
+// IsAccount reports whether text is the id of an account: twelve digits.
+func IsAccount(text string) bool {
 	if len(text) != digits {
 		return false
 	}
@@ -30,7 +30,7 @@ func Qualify(owner, name string) string {
 
 // Split is the inverse of Qualify.
 func Split(qualified string) (owner, name string) {
-	if len(qualified) > digits && qualified[digits] == '/' && IsID(qualified[:digits]) {
+	if len(qualified) > digits && qualified[digits] == '/' && IsAccount(qualified[:digits]) {
 		return qualified[:digits], qualified[digits+1:]
 	}
 	return "", qualified

@@ -1,4 +1,4 @@
-package account
+package access
 
 import "testing"
 
