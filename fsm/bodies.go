@@ -6,13 +6,13 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // BodyStore keeps bodies of messages in files of this node. The files are not part of the
 // replicated state.
 type BodyStore interface {
-	content.Reader
+	message.Reader
 	// Begin returns an empty store for the bodies of a new state.
 	Begin() StateBodies
 }
@@ -20,7 +20,7 @@ type BodyStore interface {
 // StateBodies holds the bodies of one state in a BodyStore. Capture and Read are safe for
 // concurrent use; the goroutine that changes the state calls the other methods.
 type StateBodies interface {
-	content.Store
+	message.Store
 	// Adopt makes this state the present one and releases the bodies of earlier states. It fails if
 	// a body of the state is missing.
 	Adopt() error
@@ -40,7 +40,7 @@ type CapturedBodies interface {
 }
 
 // inMemory is the StateBodies of an FSM without a BodyStore: bodies stay in memory.
-type inMemory struct{ content.Memory }
+type inMemory struct{ message.Memory }
 
 func (inMemory) Adopt() error            { return nil }
 func (inMemory) Capture() CapturedBodies { return inMemory{} }
@@ -49,7 +49,7 @@ func (inMemory) Stored()                 {}
 func (inMemory) Release()                {}
 
 // InlineSnapshot copies a snapshot of Captured.Persist and replaces references by the bodies.
-func InlineSnapshot(w io.Writer, r io.Reader, bodies content.Reader) error {
+func InlineSnapshot(w io.Writer, r io.Reader, bodies message.Reader) error {
 	return snapshot.Inline(w, r, bodies)
 }
 
@@ -73,7 +73,7 @@ type (
 )
 
 // NewBody returns a body in memory.
-func NewBody(text string) Body { return content.NewBody(text) }
+func NewBody(text string) Body { return message.NewBody(text) }
 
 // HeldBody returns the body of a message in the present state, if it has the wanted length and
 // keyed hash. It may have to be read from a file.
@@ -114,7 +114,7 @@ func (f *FSM) ReadBodies(response codec.Response) (codec.Response, error) {
 
 // readBodies returns messages with their bodies in memory. It copies the list before a change,
 // because others share it.
-func readBodies(messages []queue.ReceivedMessage, bodies content.Reader) ([]queue.ReceivedMessage, error) {
+func readBodies(messages []queue.ReceivedMessage, bodies message.Reader) ([]queue.ReceivedMessage, error) {
 	copied := false
 	for i := range messages {
 		if !messages[i].Body.Stored() {

@@ -15,8 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 func TestSnapshotRestoresEverything(t *testing.T) {
@@ -135,7 +135,7 @@ func (s *fullSink) Write(p []byte) (int, error) {
 
 // adopting records the adopted state.
 type adopting struct {
-	content.Memory
+	message.Memory
 	begun   int
 	adopted []int
 }

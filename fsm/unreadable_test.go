@@ -9,7 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // unreadable is a store whose bodies cannot be read.
@@ -19,10 +19,10 @@ var errUnreadable = errors.New("nobody can read this")
 
 func (unreadable) Begin() StateBodies { return unreadable{} }
 func (unreadable) Keeps(int) bool     { return true }
-func (unreadable) Append(text string, digest uint64) content.Body {
-	return content.StoredBody(content.Place{Segment: 1, Offset: 16}, uint32(len(text)), digest)
+func (unreadable) Append(text string, digest uint64) message.Body {
+	return message.StoredBody(message.Place{Segment: 1, Offset: 16}, uint32(len(text)), digest)
 }
-func (unreadable) Require(content.Body) (content.Body, error) { return content.Body{}, errUnreadable }
+func (unreadable) Require(message.Body) (message.Body, error) { return message.Body{}, errUnreadable }
 
 // An unreadable body is not a broken invariant, because the state is sound.
 func TestUnreadableBodyEndsTheProcess(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -80,7 +80,7 @@ func (b *Broker) roomForTopic(name string) *Error {
 func (b *Broker) roomFor(q *Queue, s *sending) *Error {
 	u := q.sums.usage
 	has := u.Counted()
-	if u.Quota.HasRoomForMessages(has, 1, int64(len(s.entry.Body))+content.Size("", s.attributes)) {
+	if u.Quota.HasRoomForMessages(has, 1, int64(len(s.entry.Body))+message.Size("", s.attributes)) {
 		return nil
 	}
 	return overQuota(refusal.OverLimit, has)
@@ -109,7 +109,7 @@ func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
 		}
 		copies := max(1, b.copiesKept(t, e))
 		messages += copies
-		bytes += copies * content.Size(e.Message, e.Attributes)
+		bytes += copies * message.Size(e.Message, e.Attributes)
 	}
 	has := u.Counted()
 	if messages == 0 || u.Quota.HasRoomForMessages(has, messages, bytes) {
@@ -125,7 +125,7 @@ func (b *Broker) copiesKept(t *topic.Topic, e *PublishEntry) (copies int64) {
 	if t.Attributes.Archive.Days > 0 {
 		copies++
 	}
-	n := &notification.Notification{Message: content.NewBody(e.Message), Attributes: e.Attributes, Timestamp: b.now}
+	n := &notification.Notification{Message: message.NewBody(e.Message), Attributes: e.Attributes, Timestamp: b.now}
 	var in filterInput
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
 		if s.Attributes.Ends.Protocol.Web() && in.reaches(s, n) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 const benchBody = 256
@@ -99,7 +99,7 @@ func BenchmarkMemoryPerMessage(b *testing.B) {
 
 // elsewhere is a Store that keeps bodies outside of memory.
 type elsewhere struct {
-	content.Memory
+	message.Memory
 	offset uint32
 }
 
@@ -107,14 +107,14 @@ func (*elsewhere) Keeps(int) bool { return true }
 
 func (e *elsewhere) Append(text string, digest uint64) Body {
 	e.offset += uint32(16 + len(text))
-	return content.StoredBody(content.Place{Segment: 1 + e.offset>>26, Offset: e.offset}, uint32(len(text)), digest)
+	return message.StoredBody(message.Place{Segment: 1 + e.offset>>26, Offset: e.offset}, uint32(len(text)), digest)
 }
 
 // BenchmarkMemoryPerBody measures a message with its body, in memory and in a store, to choose the
 // size from which bodies go into files.
 func BenchmarkMemoryPerBody(b *testing.B) {
 	for _, size := range []int{32, 64, 128, 256, 512, 1024} {
-		for name, store := range map[string]content.Store{"memory": content.Memory{}, "store": &elsewhere{}} {
+		for name, store := range map[string]message.Store{"memory": message.Memory{}, "store": &elsewhere{}} {
 			b.Run(fmt.Sprint(size, "/", name), func(b *testing.B) {
 				for b.Loop() {
 					before := heap()

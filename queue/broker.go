@@ -7,7 +7,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/packedmap"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -48,7 +48,7 @@ type Broker struct {
 	// The size of the state and the location of bodies, which are not part of the state.
 	bytes  int64 // estimated size of all queues
 	usage  access.Usages
-	bodies content.Store // bodies of messages; publications are in memory
+	bodies message.Store // bodies of messages; publications are in memory
 
 	scratch
 	senders   *btree.Map[string, *string] // shares equal sender ids; not part of the state
@@ -80,18 +80,18 @@ func New() *Broker {
 		outbox:     outbox.New(),
 		senders:    new(btree.Map[string, *string]),
 		usage:      access.NewUsages(),
-		bodies:     content.Memory{},
+		bodies:     message.Memory{},
 	}
 }
 
 // UseStore stores the bodies of new messages in store, which must hold the bodies of existing
 // messages. The location of bodies is not part of the state.
-func (b *Broker) UseStore(store content.Store) { b.bodies = store }
+func (b *Broker) UseStore(store message.Store) { b.bodies = store }
 
 // keep returns the body of a new message, in the store or in memory.
 func (b *Broker) keep(text string) Body {
 	if !b.stores(text) {
-		return content.NewBody(text)
+		return message.NewBody(text)
 	}
 	return b.bodies.Append(text, b.key.HashText(text))
 }

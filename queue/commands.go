@@ -2,9 +2,9 @@ package queue
 
 import (
 	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -118,9 +118,9 @@ type (
 	Tag = attributes.Tag
 
 	// Body holds the text of a message.
-	Body = content.Body
+	Body = message.Body
 	// MessageAttribute is a typed user attribute of a message.
-	MessageAttribute = content.MessageAttribute
+	MessageAttribute = message.MessageAttribute
 
 	// MessageID identifies a message.
 	MessageID = identifier.MessageID

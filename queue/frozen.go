@@ -4,8 +4,8 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/session"
@@ -25,7 +25,7 @@ type Frozen struct {
 	tombstones *btree.Map[string, Timestamp]
 	moveTasks  *btree.Map[uint64, *MoveTaskRecord]
 	access     *access.Table
-	bodies     content.Reader
+	bodies     message.Reader
 }
 
 // Freeze captures the state in constant time. Another goroutine may read it while commands are
@@ -70,7 +70,7 @@ func (f *Frozen) StateHash() [16]byte { return f.hash }
 
 // Bodies returns a reader of the messages' bodies. The caller of Freeze must keep the bodies
 // available while the Frozen is used.
-func (f *Frozen) Bodies() content.Reader { return f.bodies }
+func (f *Frozen) Bodies() message.Reader { return f.bodies }
 
 // Access returns the access keys, user policies and accounts.
 func (f *Frozen) Access() *access.Table { return f.access }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/session"
 )
@@ -215,8 +215,8 @@ func (c *ReleaseGroup) Validate() *Error {
 	if !isFIFOName(c.Queue) {
 		return fifoOnly("Message groups that can be released")
 	}
-	if !content.ValidID(c.Group) {
-		return content.InvalidID(c.Group, "MessageGroupId")
+	if !message.ValidID(c.Group) {
+		return message.InvalidID(c.Group, "MessageGroupId")
 	}
 	return nil
 }
@@ -296,8 +296,8 @@ func (v View) Group(queue, name string) (GroupInfo, *Error) {
 	if err != nil {
 		return GroupInfo{}, err
 	}
-	if !content.ValidID(name) {
-		return GroupInfo{}, content.InvalidID(name, "MessageGroupId")
+	if !message.ValidID(name) {
+		return GroupInfo{}, message.InvalidID(name, "MessageGroupId")
 	}
 	return v.group(q, name), nil
 }

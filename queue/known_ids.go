@@ -1,10 +1,10 @@
 package queue
 
 import (
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -19,12 +19,12 @@ type DeduplicationID struct {
 
 func (d *DeduplicationID) check() *Error {
 	switch {
-	case !content.ValidID(d.ID):
-		return content.InvalidID(d.ID, "MessageDeduplicationId")
-	case d.GroupID != "" && !content.ValidID(d.GroupID):
-		return content.InvalidID(d.GroupID, "MessageGroupId")
-	case d.PartitionKey != "" && !content.ValidID(d.PartitionKey):
-		return content.InvalidID(d.PartitionKey, "PartitionKey")
+	case !message.ValidID(d.ID):
+		return message.InvalidID(d.ID, "MessageDeduplicationId")
+	case d.GroupID != "" && !message.ValidID(d.GroupID):
+		return message.InvalidID(d.GroupID, "MessageGroupId")
+	case d.PartitionKey != "" && !message.ValidID(d.PartitionKey):
+		return message.InvalidID(d.PartitionKey, "PartitionKey")
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/packedmap"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -166,7 +166,7 @@ func (m *Message) detached() *Message {
 	c := *m
 	c.group, c.deduplicationID = strings.Clone(m.group), strings.Clone(m.deduplicationID)
 	if !m.body.Stored() {
-		c.body = content.NewBody(strings.Clone(m.body.String()))
+		c.body = message.NewBody(strings.Clone(m.body.String()))
 	}
 	if m.extra != nil {
 		e := *m.extra
@@ -260,10 +260,10 @@ func (messageCodec) Decode(record string, sequence uint64, shared packedmap.Shar
 	m.sender = shared[f.Uvarint()]
 	m.group, m.deduplicationID = f.Text(), f.Text()
 	if flags&packedBody != 0 {
-		at := content.Place{Segment: uint32(f.Uvarint()), Offset: uint32(f.Uvarint())}
-		m.body = content.StoredBody(at, uint32(f.Uvarint()), f.Fixed64())
+		at := message.Place{Segment: uint32(f.Uvarint()), Offset: uint32(f.Uvarint())}
+		m.body = message.StoredBody(at, uint32(f.Uvarint()), f.Fixed64())
 	} else {
-		m.body = content.NewBody(f.Text())
+		m.body = message.NewBody(f.Text())
 	}
 	if flags&packedDelivery != 0 {
 		m.delivery = &delivery{

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // The size returns to its old value when all messages are deleted. CheckInvariants compares it with
@@ -171,8 +171,8 @@ func TestDeferredMessageKeepsNoOthers(t *testing.T) {
 // forgetful is a Store that forgets a body without messages at once.
 type forgetful struct {
 	elsewhere
-	texts map[content.Place]string
-	holds map[content.Place]int
+	texts map[message.Place]string
+	holds map[message.Place]int
 }
 
 func (s *forgetful) Append(text string, digest uint64) Body {
@@ -189,14 +189,14 @@ func (s *forgetful) Require(b Body) (Body, error) {
 	if s.holds[b.Place()] < 1 {
 		return Body{}, errors.New("the body was freed")
 	}
-	return content.NewBody(s.texts[b.Place()]), nil
+	return message.NewBody(s.texts[b.Place()]), nil
 }
 
 // A body is read before its message releases it.
 func TestBodiesAreReadBeforeTheyAreFreed(t *testing.T) {
 	stored := func(attributes ...Attribute) *world {
 		w := newWorld(t)
-		w.b.UseStore(&forgetful{texts: map[content.Place]string{}, holds: map[content.Place]int{}})
+		w.b.UseStore(&forgetful{texts: map[message.Place]string{}, holds: map[message.Place]int{}})
 		w.create("dlq.fifo", attributes...)
 		w.create("q.fifo", append(attributes, redrive("dlq.fifo", "1"))...)
 		return w

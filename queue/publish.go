@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -61,7 +61,7 @@ func (c *Publish) Validate() *Error {
 		if err := e.check(isFIFOName(c.Topic)); err != nil {
 			return err
 		}
-		total += content.Size(e.Message, e.Attributes)
+		total += message.Size(e.Message, e.Attributes)
 	}
 	if c.Batch && total > limits.PublishBytesMax {
 		return refusal.New(refusal.BatchRequestTooLong, "The length of all the messages put together is more than the limit.")
@@ -79,9 +79,9 @@ func (c *Publish) wellFormed() *Error {
 		return refusal.New(refusal.EmptyBatchRequest, "The batch request doesn't contain any entries.")
 	case n > limits.BatchEntriesMax || n > 1 && !c.Batch:
 		return refusal.New(refusal.TooManyEntriesInBatchRequest, "The batch request contains more entries than permissible.")
-	case len(c.SenderID) > senderIDLengthMax || content.BadCharacter(c.SenderID):
+	case len(c.SenderID) > senderIDLengthMax || message.BadCharacter(c.SenderID):
 		return refusal.SNSInvalid("the sender id is too long or has invalid characters")
-	case len(c.Endpoint) > publishEndpointLengthMax || content.BadCharacter(c.Endpoint):
+	case len(c.Endpoint) > publishEndpointLengthMax || message.BadCharacter(c.Endpoint):
 		return refusal.SNSInvalid("the endpoint is too long or has invalid characters")
 	}
 	return nil
@@ -95,10 +95,10 @@ func (e *PublishEntry) check(fifo bool) *Error {
 	if err := e.checkIDs(fifo); err != nil {
 		return err
 	}
-	if content.BadCharacter(e.Message) {
+	if message.BadCharacter(e.Message) {
 		return refusal.SNSInvalid("Message Reason: invalid characters found")
 	}
-	if !content.ValidTraceHeader(e.TraceHeader) {
+	if !message.ValidTraceHeader(e.TraceHeader) {
 		return refusal.SNSInvalid("AWSTraceHeader Reason: it is too long or has invalid characters")
 	}
 	return nil
@@ -131,9 +131,9 @@ func (e *PublishEntry) checkIDs(fifo bool) *Error {
 	case !fifo && e.DeduplicationIDGiven:
 		return refusal.SNSInvalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId " +
 			"parameter that is not valid for this topic type")
-	case e.DeduplicationIDGiven && !content.ValidID(e.DeduplicationID):
+	case e.DeduplicationIDGiven && !message.ValidID(e.DeduplicationID):
 		return badPublishID("MessageDeduplicationId")
-	case e.GroupIDGiven && !content.ValidID(e.GroupID):
+	case e.GroupIDGiven && !message.ValidID(e.GroupID):
 		return badPublishID("MessageGroupId")
 	}
 	return nil
@@ -227,7 +227,7 @@ func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedE
 	}
 	p := topic.NewPublication(b.key, &notification.Notification{
 		TopicARN: t.ARN, MessageID: accepted.MessageID, SequenceNumber: accepted.Sequence,
-		Subject: e.Subject, Message: content.NewBody(e.Message), Timestamp: b.now, Attributes: e.Attributes,
+		Subject: e.Subject, Message: message.NewBody(e.Message), Timestamp: b.now, Attributes: e.Attributes,
 		SenderID: *b.intern(c.SenderID), Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: ids.Own,
 		TraceHeader: e.TraceHeader,
 	}, &b.publications)

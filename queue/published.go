@@ -1,7 +1,7 @@
 package queue
 
 import (
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -21,7 +21,7 @@ func (p *publishedMessage) text() Body {
 	if p.raw {
 		return n.Message
 	}
-	return content.NewBody(n.Envelope(notification.Delivery{SubscriptionARN: *p.subscription, Replayed: p.replayed}))
+	return message.NewBody(n.Envelope(notification.Delivery{SubscriptionARN: *p.subscription, Replayed: p.replayed}))
 }
 
 // attributes returns the message attributes for a receiver. An envelope contains them instead. A
@@ -69,7 +69,7 @@ func (m *Message) contentBytes() int64 {
 	if m.extra == nil {
 		return n
 	}
-	n += content.Size("", m.extra.attributes)
+	n += message.Size("", m.extra.attributes)
 	if p := m.published(); p != nil {
 		n += p.publication.SentBytes()
 	}
@@ -133,7 +133,7 @@ type droppedPublications interface {
 
 type droppedMessages struct {
 	messages *messageMap
-	bodies   content.Store
+	bodies   message.Store
 	next     uint64 // lower numbers are released
 }
 

@@ -4,9 +4,9 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -41,7 +41,7 @@ type Queue struct {
 	deduplication   deduplication.Deduplicator
 	attempts        attemptIndex
 	sums            queueSums
-	bodies          content.Store // of Broker
+	bodies          message.Store // of Broker
 	generation      uint64
 	deadline        Timestamp // as in Broker.deadlines, zero if absent
 }

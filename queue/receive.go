@@ -3,10 +3,10 @@ package queue
 import (
 	"strconv"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -46,8 +46,8 @@ func (c *ReceiveMessages) Validate() *Error {
 	if err := checkVisibilityRange(c.VisibilityTimeout); err != nil {
 		return err
 	}
-	if c.AttemptIDGiven && isFIFOName(c.Queue) && !content.ValidID(c.AttemptID) {
-		return content.InvalidID(c.AttemptID, "ReceiveRequestAttemptId")
+	if c.AttemptIDGiven && isFIFOName(c.Queue) && !message.ValidID(c.AttemptID) {
+		return message.InvalidID(c.AttemptID, "ReceiveRequestAttemptId")
 	}
 	return c.Options.check(c)
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/packedmap"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -205,7 +205,7 @@ func (r *Restorer) BodyDigest(text string) uint64 { return r.b.key.HashText(text
 
 // UseStore stores bodies in store and counts the bodies already there. Call it before the first
 // record.
-func (r *Restorer) UseStore(store content.Store) { r.b.UseStore(store) }
+func (r *Restorer) UseStore(store message.Store) { r.b.UseStore(store) }
 
 // kept returns a body, stored if it belongs in the store.
 func (r *Restorer) kept(body Body) Body {

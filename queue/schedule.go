@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"strconv"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -25,15 +25,15 @@ func (o *SendOptions) check(e *SendEntry, fifo bool) *Error {
 	if !fifo {
 		return fifoOnly("Scheduled messages and partition keys")
 	}
-	if !content.ValidScheduledTime(o.EnqueueAt) {
+	if !message.ValidScheduledTime(o.EnqueueAt) {
 		return refusal.InvalidValue(strconv.FormatInt(int64(o.EnqueueAt), 10), "EnqueueAt",
 			"Must be a number of milliseconds since 1970, before the year 10000.")
 	}
 	if o.PartitionKey == "" {
 		return nil
 	}
-	if !content.ValidID(o.PartitionKey) {
-		return content.InvalidID(o.PartitionKey, "PartitionKey")
+	if !message.ValidID(o.PartitionKey) {
+		return message.InvalidID(o.PartitionKey, "PartitionKey")
 	}
 	if e.GroupIDGiven && o.PartitionKey != e.GroupID {
 		return refusal.InvalidValue(o.PartitionKey, "PartitionKey", "It must be equal to the MessageGroupId if both are given.")

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -41,7 +41,7 @@ func (c *SendMessages) wellFormed() *Error {
 	if err := checkEntries(len(c.Entries), c.Streamed, "SendMessageBatchRequestEntry"); err != nil {
 		return err
 	}
-	if len(c.SenderID) > senderIDLengthMax || content.BadCharacter(c.SenderID) {
+	if len(c.SenderID) > senderIDLengthMax || message.BadCharacter(c.SenderID) {
 		return refusal.InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax),
 			" bytes or has invalid characters.")
 	}
@@ -259,9 +259,9 @@ type sending struct {
 // takeReserved extracts the reserved message attributes (servicebus.md 5.3).
 func (s *sending) takeReserved() *Error {
 	var err *Error
-	s.scheduledAt, s.partition, s.attributes, err = content.SplitReserved(s.attributes)
+	s.scheduledAt, s.partition, s.attributes, err = message.SplitReserved(s.attributes)
 	if err == nil && s.partition != "" && s.entry.GroupID != "" && s.partition != s.entry.GroupID {
-		err = refusal.InvalidValue(s.partition, content.PartitionKeyName,
+		err = refusal.InvalidValue(s.partition, message.PartitionKeyName,
 			"It must be equal to MessageGroupId when both are given.")
 	}
 	return err
@@ -323,11 +323,11 @@ func (b *Broker) keepTexts(q *Queue, s *sending) {
 		s.body = b.keep(s.entry.Body)
 		s.ids.Own = strings.Clone(id)
 	case !q.attributes.FIFO || id == "":
-		s.body = content.NewBody(strings.Clone(s.entry.Body))
+		s.body = message.NewBody(strings.Clone(s.entry.Body))
 	default: // one allocation for both
 		both := s.entry.Body + id
 		at := len(s.entry.Body)
-		s.body, s.ids.Own = content.NewBody(both[:at]), both[at:]
+		s.body, s.ids.Own = message.NewBody(both[:at]), both[at:]
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -20,7 +20,7 @@ const (
 func isFIFOName(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
 // size returns the bytes that count against MaximumMessageSize.
-func (e *SendEntry) size() int64 { return content.Size(e.Body, e.Attributes) }
+func (e *SendEntry) size() int64 { return message.Size(e.Body, e.Attributes) }
 
 // checkSendBatch makes the checks of SendMessageBatch that refuse the whole request. A missing
 // group id has another code than in SendMessage, and takes precedence over a missing deduplication
@@ -68,20 +68,20 @@ type sendRules struct {
 	fifo                 bool
 	needsGroupID         bool
 	needsDeduplicationID bool
-	reserved             content.ReservedNames
+	reserved             message.ReservedNames
 	bytesMax             int64
 }
 
 // rulesOfName returns the rules that follow from the name of a queue.
 func rulesOfName(queue string) sendRules {
-	return sendRules{fifo: isFIFOName(queue), reserved: content.MaybeReserved, bytesMax: limits.MessageBytesMax}
+	return sendRules{fifo: isFIFOName(queue), reserved: message.MaybeReserved, bytesMax: limits.MessageBytesMax}
 }
 
 // rulesOf returns the rules of a queue with attributes a.
 func rulesOf(a *QueueAttributes) sendRules {
-	reserved := content.NotReserved
+	reserved := message.NotReserved
 	if a.ReservedAttributes {
-		reserved = content.Reserved
+		reserved = message.Reserved
 	}
 	return sendRules{
 		fifo: a.FIFO, needsGroupID: needsGroupID(a), needsDeduplicationID: needsDeduplicationID(a),
@@ -103,24 +103,24 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 	if e.size() > a.bytesMax {
 		return tooLong(a.bytesMax, batch)
 	}
-	if err := content.CheckBody(e.Body); err != nil {
+	if err := message.CheckBody(e.Body); err != nil {
 		return err
 	}
-	if !content.ValidTraceHeader(e.TraceHeader) {
+	if !message.ValidTraceHeader(e.TraceHeader) {
 		return refusal.InvalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
 	}
-	partitionKey, err := content.CheckAttributes(e.Attributes, a.reserved)
+	partitionKey, err := message.CheckAttributes(e.Attributes, a.reserved)
 	if err != nil {
 		return err
 	}
-	if e.DeduplicationIDGiven && !content.ValidID(e.DeduplicationID) {
-		return content.InvalidID(e.DeduplicationID, "MessageDeduplicationId")
+	if e.DeduplicationIDGiven && !message.ValidID(e.DeduplicationID) {
+		return message.InvalidID(e.DeduplicationID, "MessageDeduplicationId")
 	}
-	if e.GroupIDGiven && !content.ValidID(e.GroupID) {
-		return content.InvalidID(e.GroupID, "MessageGroupId")
+	if e.GroupIDGiven && !message.ValidID(e.GroupID) {
+		return message.InvalidID(e.GroupID, "MessageGroupId")
 	}
 	if partitionKey != "" && e.GroupIDGiven && partitionKey != e.GroupID {
-		return refusal.InvalidValue(partitionKey, content.PartitionKeyName, "It must be equal to the MessageGroupId if both are given.")
+		return refusal.InvalidValue(partitionKey, message.PartitionKeyName, "It must be equal to the MessageGroupId if both are given.")
 	}
 	if e.Options != nil {
 		if err := e.Options.check(e, a.fifo); err != nil {

@@ -3,10 +3,10 @@ package queue
 import (
 	"strconv"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/session"
 )
@@ -32,11 +32,11 @@ func (c *AcceptSession) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
 	}
-	if c.SessionIDGiven && !content.ValidID(c.SessionID) {
-		return content.InvalidID(c.SessionID, "SessionId")
+	if c.SessionIDGiven && !message.ValidID(c.SessionID) {
+		return message.InvalidID(c.SessionID, "SessionId")
 	}
-	if c.AttemptIDGiven && !content.ValidID(c.AttemptID) {
-		return content.InvalidID(c.AttemptID, "AttemptId")
+	if c.AttemptIDGiven && !message.ValidID(c.AttemptID) {
+		return message.InvalidID(c.AttemptID, "AttemptId")
 	}
 	return checkLockSeconds(c.LockSeconds)
 }
@@ -148,8 +148,8 @@ type SessionRef struct {
 
 // check checks the form of id and token.
 func (s *SessionRef) check() *Error {
-	if !content.ValidID(s.SessionID) {
-		return content.InvalidID(s.SessionID, "SessionId")
+	if !message.ValidID(s.SessionID) {
+		return message.InvalidID(s.SessionID, "SessionId")
 	}
 	if _, ok := identifier.ParseSessionToken(s.Token); !ok {
 		return refusal.InvalidValue(s.Token, "SessionToken", "It is not the token of a session.")

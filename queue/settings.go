@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -39,13 +39,13 @@ func (c *SetClusterSetting) Validate() *Error {
 	ok, rule := false, ""
 	switch c.Name {
 	case SettingClusterID:
-		ok = c.Value != "" && len(c.Value) <= clusterIDLengthMax && !content.BadCharacter(c.Value)
+		ok = c.Value != "" && len(c.Value) <= clusterIDLengthMax && !message.BadCharacter(c.Value)
 		rule = "must have 1 to 64 characters"
 	case SettingReceiptKey:
 		ok = len(c.Value) == receiptKeyLength && strings.Trim(c.Value, "0123456789abcdef") == ""
 		rule = "must be 32 lower-case hexadecimal digits"
 	case SettingMinimumWindow:
-		n, isNumber := content.ParseNumber(c.Value)
+		n, isNumber := message.ParseNumber(c.Value)
 		ok = isNumber && n >= 1 && n <= limits.DeduplicationSecondsMin
 		rule = "must be between 1 and 20"
 	case SettingAWSCooldowns:

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -109,7 +109,7 @@ func (c *DeadLetter) Validate() *Error {
 		for _, text := range [2]struct{ name, value string }{
 			{deadLetterReason, c.Entries[i].Reason}, {deadLetterDescription, c.Entries[i].Description},
 		} {
-			if len(text.value) > deadLetterTextMax || content.BadCharacter(text.value) {
+			if len(text.value) > deadLetterTextMax || message.BadCharacter(text.value) {
 				return refusal.InvalidValue(text.value, text.name, "It must have at most "+strconv.Itoa(deadLetterTextMax)+
 					" bytes and only characters that a message may have.")
 			}

@@ -6,10 +6,10 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -58,8 +58,8 @@ func (c *Subscribe) wellFormed() *Error {
 	if c.Queue != "" && (c.Protocol.Web() || !namesQueue(c.Endpoint, c.Queue)) {
 		return refusal.SNSInvalid("SQS endpoint ARN")
 	}
-	if len(c.Owner) > accountLengthMax || content.BadCharacter(c.Owner) || len(c.Principal) > principalLengthMax ||
-		content.BadCharacter(c.Principal) {
+	if len(c.Owner) > accountLengthMax || message.BadCharacter(c.Owner) || len(c.Principal) > principalLengthMax ||
+		message.BadCharacter(c.Principal) {
 		return refusal.SNSInvalid("SubscriptionPrincipal")
 	}
 	return nil
@@ -77,7 +77,7 @@ func (c *Subscribe) checkEndpoint() *Error {
 		return refusal.SNSInvalid("Invalid protocol type: ", c.Protocol.String())
 	case c.Protocol.Web() && !ok:
 		return refusal.SNSInvalid("Endpoint must match the specified protocol")
-	case c.Protocol.Web() && (len(c.Server) > publishEndpointLengthMax || content.BadCharacter(c.Server)):
+	case c.Protocol.Web() && (len(c.Server) > publishEndpointLengthMax || message.BadCharacter(c.Server)):
 		return refusal.SNSInvalid("the URL of the server is too long or has invalid characters")
 	case ends.FIFOQueue && !ends.FIFOTopic:
 		// SNS repeats the beginning.
@@ -104,7 +104,7 @@ func endsOf(fifo bool, p attributes.Protocol, endpoint string) (ends attributes.
 	}
 	queue, ok = arn.Queue(endpoint)
 	ends.FIFOQueue = isFIFOName(queue)
-	return ends, queue, ok && len(endpoint) <= endpointLengthMax && !content.BadCharacter(endpoint) && (fifo || !ends.FIFOQueue)
+	return ends, queue, ok && len(endpoint) <= endpointLengthMax && !message.BadCharacter(endpoint) && (fifo || !ends.FIFOQueue)
 }
 
 // apply subscribes a queue, which needs no confirmation: the accepting node checked the policy of a

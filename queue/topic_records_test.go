@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/policy"
 )
@@ -28,7 +28,7 @@ func withTopics(t *testing.T) *world {
 func TestTopicRecordsThatCannotBe(t *testing.T) {
 	good := TopicRecord{Name: "n.fifo", ARN: topicARN("n.fifo"), Incarnation: 1, Attributes: attributes.DefaultTopic(true)}
 	subscription := SubscriptionRecord{Number: 9, ID: MessageID{1}, Endpoint: queueARN("q.fifo")}
-	content := &notification.Notification{MessageID: MessageID{7}, Message: content.NewBody("m")}
+	content := &notification.Notification{MessageID: MessageID{7}, Message: message.NewBody("m")}
 	message := MessageRecord{Sequence: 1, GroupID: "g", Published: PublishedRecord{PublicationID: MessageID{7}, Content: content}}
 	topic := func(change func(*TopicRecord)) func(*Restorer) error {
 		return func(r *Restorer) error {

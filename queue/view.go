@@ -8,9 +8,9 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -292,7 +292,7 @@ func (v View) OverLimit(queue string) bool {
 }
 
 // Bodies returns a reader of message bodies, which stays valid when the state changes.
-func (v View) Bodies() content.Reader { return v.b.bodies }
+func (v View) Bodies() message.Reader { return v.b.bodies }
 
 // BodyDigest returns the keyed hash that Body.Digest has for a text.
 func (v View) BodyDigest(text string) uint64 { return v.b.key.HashText(text) }

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // BacklogBodyBytes is the length of each body of a Backlog.
@@ -24,23 +24,23 @@ func BacklogBody(number uint32) string {
 }
 
 // backlogBodies is a store that makes the bodies of a Backlog anew for each read.
-type backlogBodies struct{ content.Digests }
+type backlogBodies struct{ message.Digests }
 
 // Keeps is true for every length.
 func (backlogBodies) Keeps(int) bool { return true }
 
 // Append notes the number of the message as the offset of its body.
-func (backlogBodies) Append(text string, digest uint64) content.Body {
+func (backlogBodies) Append(text string, digest uint64) message.Body {
 	var number uint32
 	if _, err := fmt.Sscanf(text[:15], "body %d", &number); err != nil {
 		panic(err)
 	}
-	return content.StoredBody(content.Place{Segment: 1, Offset: number}, uint32(len(text)), digest) //nolint:gosec // 64 KiB
+	return message.StoredBody(message.Place{Segment: 1, Offset: number}, uint32(len(text)), digest) //nolint:gosec // 64 KiB
 }
 
 // Read makes the body.
-func (backlogBodies) Read(b content.Body) (content.Body, error) {
-	return content.NewBody(BacklogBody(b.Place().Offset)), nil
+func (backlogBodies) Read(b message.Body) (message.Body, error) {
+	return message.NewBody(BacklogBody(b.Place().Offset)), nil
 }
 
 // Backlog returns a state with messages in the queue orders.fifo, sent at sentAt, whose bodies are not in memory.

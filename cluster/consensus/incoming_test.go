@@ -10,7 +10,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/consensus/wire"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // The sender of a second snapshot is the current leader, or gave up the first one. So the first one
@@ -78,7 +78,7 @@ func TestAnotherBodyIsNotTakenIn(t *testing.T) {
 	f := &bodySource{partReader: partReader{from: wire.NewConn(here), within: func() error { return nil }}}
 	f.Begin(func(text string) uint64 { return uint64(text[0]) })
 	f.held = make([]fsm.Body, 2) // the leader sends both
-	want := content.StoredBody(content.Place{Segment: 1, Offset: 16}, 5, 'r')
+	want := message.StoredBody(message.Place{Segment: 1, Offset: 16}, 5, 'r')
 	if got, err := f.Read(want); err != nil || got.String() != "right" {
 		t.Errorf("%q, %v", got.String(), err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // StoredSnapshot describes a snapshot of a data directory.
@@ -106,7 +106,7 @@ func InspectSnapshot(r io.Reader) (SnapshotContents, error) {
 	if err := storage.SkipSnapshotHead(buffered); err != nil {
 		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}
-	at, broker, counts, err := snapshot.ReadContents(buffered, content.Digests{})
+	at, broker, counts, err := snapshot.ReadContents(buffered, message.Digests{})
 	if err != nil {
 		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // What a node knows of its requests.
@@ -20,7 +20,7 @@ func TestOwnRequests(t *testing.T) {
 	}
 	sent := codec.Response{Result: queue.MessagesSent{}}
 	nothing, something := codec.Response{Result: queue.MessagesReceived{}},
-		codec.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: content.NewBody("b")}}}}
+		codec.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: message.NewBody("b")}}}}
 	cases := []struct {
 		name    string
 		happens func(number uint64)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Times of healing.
@@ -62,14 +62,14 @@ func (s *Scrubber) healFound(ctx context.Context) {
 }
 
 // unknown returns the waiting bodies whose message was not found yet.
-func (s *Scrubber) unknown(bodies []content.Body) []content.Body {
+func (s *Scrubber) unknown(bodies []message.Body) []message.Body {
 	waiting := s.waiting()
-	return slices.DeleteFunc(bodies, func(body content.Body) bool { return !waiting[body.Place()] || s.open[body.Place()] != nil })
+	return slices.DeleteFunc(bodies, func(body message.Body) bool { return !waiting[body.Place()] || s.open[body.Place()] != nil })
 }
 
 // waiting returns the places of all bodies that wait to be healed.
-func (s *Scrubber) waiting() map[content.Place]bool {
-	waiting := map[content.Place]bool{}
+func (s *Scrubber) waiting() map[message.Place]bool {
+	waiting := map[message.Place]bool{}
 	for _, body := range s.options.Bodies.Damaged() {
 		waiting[body.Place()] = true
 	}
@@ -77,7 +77,7 @@ func (s *Scrubber) waiting() map[content.Place]bool {
 }
 
 // healSegments heals all damage in the segments of some bodies.
-func (s *Scrubber) healSegments(ctx context.Context, of []content.Body) {
+func (s *Scrubber) healSegments(ctx context.Context, of []message.Body) {
 	segments := map[uint32]bool{}
 	for _, body := range of {
 		segments[body.Place().Segment] = true

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Options configure a Scrubber.
@@ -37,13 +37,13 @@ type Scrubber struct {
 	found   wakeup.Signal // bodies may be damaged
 
 	// For Run only.
-	open   map[content.Place]*damage // bodies that are not healed yet
+	open   map[message.Place]*damage // bodies that are not healed yet
 	logged time.Duration             // time of the last warning about them
 }
 
 // New returns a Scrubber that handles damage found by readers from now on.
 func New(options Options) *Scrubber {
-	s := &Scrubber{options: options, found: wakeup.NewSignal(), open: map[content.Place]*damage{}}
+	s := &Scrubber{options: options, found: wakeup.NewSignal(), open: map[message.Place]*damage{}}
 	options.Bodies.HealWith(s.found.Notify)
 	return s
 }
@@ -117,8 +117,8 @@ func (s *Scrubber) check(ctx context.Context, round round, some []located) {
 	if len(some) == 0 {
 		return
 	}
-	list := make([]content.Body, len(some))
-	owners := make(map[content.Place]located, len(some))
+	list := make([]message.Body, len(some))
+	owners := make(map[message.Place]located, len(some))
 	for i, one := range some {
 		list[i] = one.body
 		owners[one.body.Place()] = one

@@ -8,7 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 var sampleSend = fsmtest.Send()
@@ -71,7 +71,7 @@ func BenchmarkDecodeBatch(b *testing.B) {
 // BenchmarkResponse encodes an answer at the leader and decodes it at another node.
 func BenchmarkResponse(b *testing.B) {
 	message := queue.ReceivedMessage{
-		MessageID: queue.MessageID{1}, Body: content.NewBody(strings.Repeat("b", 256)), GroupID: "group", DeduplicationID: "id",
+		MessageID: queue.MessageID{1}, Body: message.NewBody(strings.Repeat("b", 256)), GroupID: "group", DeduplicationID: "id",
 		SenderID: "sender", Sequence: 1 << 40, SentAt: 1 << 40, ReceiveCount: 1,
 	}
 	responses := map[string]Response{

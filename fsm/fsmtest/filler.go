@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -48,7 +48,7 @@ func Drawn(t *rapid.T) *Filler {
 func (f *Filler) Fill(t testing.TB, v reflect.Value) {
 	switch value := v.Addr().Interface().(type) {
 	case *queue.Body:
-		*value = content.NewBody(f.Text())
+		*value = message.NewBody(f.Text())
 		return
 	case *queue.Int:
 		if f.Flag() {

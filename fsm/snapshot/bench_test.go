@@ -9,7 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // BenchmarkSnapshot writes and restores 100,000 messages.
@@ -49,15 +49,15 @@ func BenchmarkSnapshot(b *testing.B) {
 
 // elsewhere is a store that pretends to keep bodies outside of memory, at increasing offsets.
 type elsewhere struct {
-	content.Memory
+	message.Memory
 	offset uint32
 }
 
 func (*elsewhere) Keeps(int) bool { return true }
 
-func (e *elsewhere) Append(text string, digest uint64) content.Body {
+func (e *elsewhere) Append(text string, digest uint64) message.Body {
 	e.offset += uint32(16 + len(text))
-	return content.StoredBody(content.Place{Segment: 1 + e.offset>>26, Offset: e.offset}, uint32(len(text)), digest)
+	return message.StoredBody(message.Place{Segment: 1 + e.offset>>26, Offset: e.offset}, uint32(len(text)), digest)
 }
 
 // BenchmarkRestoreParked restores a million messages in a thousand groups, with bodies in segments

@@ -11,7 +11,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // longBody returns a body long enough to be replaced by its digest.
@@ -30,15 +30,15 @@ func TestDigestsAreThoseOfTheTexts(t *testing.T) {
 		}}})
 	}
 	data := stored(t, positionOf(broker), broker)
-	_, whole, counts, err := ReadContents(bytes.NewReader(data), content.Memory{})
+	_, whole, counts, err := ReadContents(bytes.NewReader(data), message.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, forgetful, again, err := ReadContents(bytes.NewReader(data), content.Digests{})
+	_, forgetful, again, err := ReadContents(bytes.NewReader(data), message.Digests{})
 	if err != nil || cmp.Diff(counts, again) != "" || forgetful.ComputeStateHash() != whole.ComputeStateHash() {
 		t.Errorf("%+v and %v without texts, %+v with them", again, err, counts)
 	}
-	if err := Write(new(bytes.Buffer), positionOf(forgetful), forgetful.Freeze()); !errors.Is(err, content.ErrNoText) {
+	if err := Write(new(bytes.Buffer), positionOf(forgetful), forgetful.Freeze()); !errors.Is(err, message.ErrNoText) {
 		t.Errorf("the texts are there: %v", err)
 	}
 	for _, i := range []int{0, messages / 2, messages - 1} {
@@ -48,7 +48,7 @@ func TestDigestsAreThoseOfTheTexts(t *testing.T) {
 		if bytes.Equal(changed, data) {
 			t.Fatal("nothing was changed")
 		}
-		if _, _, _, err := ReadContents(bytes.NewReader(changed), content.Digests{}); !errors.Is(err, format.ErrStateMismatch) {
+		if _, _, _, err := ReadContents(bytes.NewReader(changed), message.Digests{}); !errors.Is(err, format.ErrStateMismatch) {
 			t.Errorf("another body %d under right checksums: %v", i, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/wire"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Wanted is a stored body that a snapshot refers to, with the message that it belongs to.
@@ -24,7 +24,7 @@ type Source interface {
 	// Section announces all bodies that the next section refers to. It must not keep wanted.
 	Section(wanted []Wanted) error
 	// Read is called once for each body of the section, in the same order.
-	content.Reader
+	message.Reader
 }
 
 // Fill copies a snapshot from another node. It replaces each reference to a body with the body that

@@ -7,16 +7,16 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/wire"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Inline copies a snapshot of WriteReferences, and replaces references by the bodies. The result
 // equals the output of Write for the same state. It holds one section in memory.
-func Inline(w io.Writer, r io.Reader, bodies content.Reader) error { return inline(w, r, bodies, nil) }
+func Inline(w io.Writer, r io.Reader, bodies message.Reader) error { return inline(w, r, bodies, nil) }
 
 // inline is Inline. If source is not nil, it gets the bodies of each section before they are read.
-func inline(w io.Writer, r io.Reader, bodies content.Reader, source Source) error {
+func inline(w io.Writer, r io.Reader, bodies message.Reader, source Source) error {
 	sections, err := newSectionReader(r)
 	if err != nil {
 		return err
@@ -67,13 +67,13 @@ func (t blanks) Read(b queue.Body) (queue.Body, error) {
 	if b.Len() > len(t.text) {
 		return b, fmt.Errorf("a body of %d bytes is longer than any can be", b.Len())
 	}
-	return content.NewBody(t.text[:b.Len()]), nil
+	return message.NewBody(t.text[:b.Len()]), nil
 }
 
 // inliner is one run of Inline.
 type inliner struct {
 	out     *sectionWriter
-	bodies  content.Reader
+	bodies  message.Reader
 	message queue.MessageRecord
 	scratch []byte
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // TestPublicationIsWrittenOnce checks that a publication is written with the first of the messages
@@ -37,7 +37,7 @@ func TestPublicationIsWrittenOnce(t *testing.T) {
 	if grown := len(data) - before; grown < messages*body || grown > messages*body+each*512 {
 		t.Errorf("%d messages of %d bytes in %d queues take %d bytes of a snapshot", messages, body, limits.SubscriptionsMax, grown)
 	}
-	_, restored, contents, err := ReadContents(bytes.NewReader(data), content.Memory{})
+	_, restored, contents, err := ReadContents(bytes.NewReader(data), message.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/wire"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 )
 
@@ -35,19 +35,19 @@ type Contents struct {
 // Read reads and verifies a whole snapshot and builds its state. An error names the invalid
 // section.
 func Read(r io.Reader) (Position, *queue.Broker, error) {
-	return ReadWith(r, content.Memory{})
+	return ReadWith(r, message.Memory{})
 }
 
 // ReadWith is Read, and puts bodies into a store. The store must have the bodies that the snapshot
 // refers to.
-func ReadWith(r io.Reader, bodies content.Store) (Position, *queue.Broker, error) {
+func ReadWith(r io.Reader, bodies message.Store) (Position, *queue.Broker, error) {
 	position, broker, _, err := ReadContents(r, bodies)
 	return position, broker, err
 }
 
 // ReadContents is ReadWith, and also counts the records. It computes digests of bodies from their
 // texts, so even a store that keeps no texts verifies them.
-func ReadContents(r io.Reader, bodies content.Store) (Position, *queue.Broker, Contents, error) {
+func ReadContents(r io.Reader, bodies message.Store) (Position, *queue.Broker, Contents, error) {
 	fail := func(err error) (Position, *queue.Broker, Contents, error) { return Position{}, nil, Contents{}, err }
 	sections, err := newSectionReader(r)
 	if err != nil {
@@ -160,7 +160,7 @@ type reader struct {
 }
 
 // begin reads the section with the state outside of queues and topics.
-func (s *reader) begin(bodies content.Store) error {
+func (s *reader) begin(bodies message.Store) error {
 	var r queue.BrokerRecord
 	if err := readSingle(s.sections, sectionBroker, wire.BrokerRecordCodec, &r); err != nil {
 		return err

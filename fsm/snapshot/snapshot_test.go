@@ -16,8 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // sample is a golden snapshot that contains every kind of record.
@@ -35,7 +35,7 @@ func goldenPath(version uint32) string {
 }
 
 func TestSampleHasEveryKindOfRecord(t *testing.T) {
-	_, _, contents, err := ReadContents(bytes.NewReader(sample(t)), content.Memory{})
+	_, _, contents, err := ReadContents(bytes.NewReader(sample(t)), message.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}

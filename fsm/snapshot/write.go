@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/wire"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 )
 
@@ -52,7 +52,7 @@ type references struct{}
 // Read returns b.
 func (references) Read(b queue.Body) (queue.Body, error) { return b, nil }
 
-func write(w io.Writer, position Position, frozen *queue.Frozen, bodies content.Reader) error {
+func write(w io.Writer, position Position, frozen *queue.Frozen, bodies message.Reader) error {
 	sections, err := newSectionWriter(w)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func write(w io.Writer, position Position, frozen *queue.Frozen, bodies content.
 // writer walks a captured state. The first error ends all walks.
 type writer struct {
 	sections *sectionWriter
-	bodies   content.Reader
+	bodies   message.Reader
 	err      error
 	scratch  []byte
 	counts   wire.SnapshotEnd

@@ -6,11 +6,11 @@ import (
 	queue "github.com/seriatimq/seriatim/queue"
 	access "github.com/seriatimq/seriatim/queue/access"
 	attributes "github.com/seriatimq/seriatim/queue/attributes"
-	content "github.com/seriatimq/seriatim/queue/content"
 	deduplication "github.com/seriatimq/seriatim/queue/deduplication"
 	filter "github.com/seriatimq/seriatim/queue/filter"
 	identifier "github.com/seriatimq/seriatim/queue/identifier"
 	logtime "github.com/seriatimq/seriatim/queue/logtime"
+	message "github.com/seriatimq/seriatim/queue/message"
 	notification "github.com/seriatimq/seriatim/queue/notification"
 	policy "github.com/seriatimq/seriatim/queue/policy"
 	refusal "github.com/seriatimq/seriatim/queue/refusal"
@@ -2115,7 +2115,7 @@ func ReadGroupReleased(r Reader, m *queue.GroupReleased) error {
 var GroupReleasedCodec = Codec[queue.GroupReleased]{SizeGroupReleased, AppendGroupReleased, ReadGroupReleased}
 
 // SizeMessageAttribute returns how many bytes AppendMessageAttribute appends.
-func SizeMessageAttribute(m *content.MessageAttribute) (n int) {
+func SizeMessageAttribute(m *message.MessageAttribute) (n int) {
 	if m.Name != "" {
 		n += 1 + protowire.SizeBytes(len(m.Name))
 	}
@@ -2129,7 +2129,7 @@ func SizeMessageAttribute(m *content.MessageAttribute) (n int) {
 }
 
 // AppendMessageAttribute appends the encoded m to b.
-func AppendMessageAttribute(b []byte, m *content.MessageAttribute) []byte {
+func AppendMessageAttribute(b []byte, m *message.MessageAttribute) []byte {
 	if m.Name != "" {
 		b = append(b, 0xa)
 		b = protowire.AppendString(b, m.Name)
@@ -2146,7 +2146,7 @@ func AppendMessageAttribute(b []byte, m *content.MessageAttribute) []byte {
 }
 
 // ReadMessageAttribute decodes a message into m. The fields in it replace those of m.
-func ReadMessageAttribute(r Reader, m *content.MessageAttribute) error {
+func ReadMessageAttribute(r Reader, m *message.MessageAttribute) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // name
@@ -2163,7 +2163,7 @@ func ReadMessageAttribute(r Reader, m *content.MessageAttribute) error {
 }
 
 // MessageAttributeCodec has the three functions for a table.
-var MessageAttributeCodec = Codec[content.MessageAttribute]{SizeMessageAttribute, AppendMessageAttribute, ReadMessageAttribute}
+var MessageAttributeCodec = Codec[message.MessageAttribute]{SizeMessageAttribute, AppendMessageAttribute, ReadMessageAttribute}
 
 // SizeMessageRecord returns how many bytes AppendMessageRecord appends.
 func SizeMessageRecord(m *queue.MessageRecord) (n int) {
@@ -2378,9 +2378,9 @@ func ReadMessageRecord(r Reader, m *queue.MessageRecord) error {
 			m.TraceHeader = r.text()
 		case 66: // attributes
 			if len(m.Attributes) == 0 {
-				m.Attributes = make([]content.MessageAttribute, 0, r.run())
+				m.Attributes = make([]message.MessageAttribute, 0, r.run())
 			}
-			m.Attributes = append(m.Attributes, content.MessageAttribute{})
+			m.Attributes = append(m.Attributes, message.MessageAttribute{})
 			if err := ReadMessageAttribute(r.own(), &m.Attributes[len(m.Attributes)-1]); err != nil {
 				return err
 			}
@@ -3058,9 +3058,9 @@ func ReadPublication(r Reader, m *notification.Notification) error {
 			m.Timestamp = logtime.Timestamp(r.number())
 		case 50: // attributes
 			if len(m.Attributes) == 0 {
-				m.Attributes = make([]content.MessageAttribute, 0, r.run())
+				m.Attributes = make([]message.MessageAttribute, 0, r.run())
 			}
-			m.Attributes = append(m.Attributes, content.MessageAttribute{})
+			m.Attributes = append(m.Attributes, message.MessageAttribute{})
 			if err := ReadMessageAttribute(r.nested(), &m.Attributes[len(m.Attributes)-1]); err != nil {
 				return err
 			}
@@ -3238,9 +3238,9 @@ func ReadPublishEntry(r Reader, m *queue.PublishEntry) error {
 			m.Subject, m.SubjectGiven = r.text(), true
 		case 26: // attributes
 			if len(m.Attributes) == 0 {
-				m.Attributes = make([]content.MessageAttribute, 0, r.run())
+				m.Attributes = make([]message.MessageAttribute, 0, r.run())
 			}
-			m.Attributes = append(m.Attributes, content.MessageAttribute{})
+			m.Attributes = append(m.Attributes, message.MessageAttribute{})
 			if err := ReadMessageAttribute(r.nested(), &m.Attributes[len(m.Attributes)-1]); err != nil {
 				return err
 			}
@@ -4296,9 +4296,9 @@ func ReadReceivedMessage(r Reader, m *queue.ReceivedMessage) error {
 			m.Body = r.body(m.Body)
 		case 34: // attributes
 			if len(m.Attributes) == 0 {
-				m.Attributes = make([]content.MessageAttribute, 0, r.run())
+				m.Attributes = make([]message.MessageAttribute, 0, r.run())
 			}
-			m.Attributes = append(m.Attributes, content.MessageAttribute{})
+			m.Attributes = append(m.Attributes, message.MessageAttribute{})
 			if err := ReadMessageAttribute(r.nested(), &m.Attributes[len(m.Attributes)-1]); err != nil {
 				return err
 			}
@@ -4902,9 +4902,9 @@ func ReadSendEntry(r Reader, m *queue.SendEntry) error {
 			m.Body = r.text()
 		case 18: // attributes
 			if len(m.Attributes) == 0 {
-				m.Attributes = make([]content.MessageAttribute, 0, r.run())
+				m.Attributes = make([]message.MessageAttribute, 0, r.run())
 			}
-			m.Attributes = append(m.Attributes, content.MessageAttribute{})
+			m.Attributes = append(m.Attributes, message.MessageAttribute{})
 			if err := ReadMessageAttribute(r.own(), &m.Attributes[len(m.Attributes)-1]); err != nil {
 				return err
 			}

@@ -3,7 +3,7 @@
 package wire
 
 // messages are all that have a Go type.
-var messages = []message{
+var messages = []messageCode{
 	messageOf("seriatim.fsm.AcceptSession", AcceptSessionCodec),
 	messageOf("seriatim.fsm.AccessKeyRecord", AccessKeyRecordCodec),
 	messageOf("seriatim.fsm.AccountRecord", AccountRecordCodec),

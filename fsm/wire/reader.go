@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/seriatimq/seriatim/fsm/format"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Codec has the functions for one message.
@@ -195,29 +195,29 @@ func (r *Reader) skip() {
 }
 
 // body reads the text of a body. A message has either a text or the place of a stored body.
-func (r *Reader) body(before content.Body) content.Body {
+func (r *Reader) body(before message.Body) message.Body {
 	text := r.text()
 	if before.Stored() && text != "" {
 		r.fail("a body beside a stored one")
-		return content.Body{}
+		return message.Body{}
 	}
 	if before.Stored() {
 		return before
 	}
-	return content.NewBody(text)
+	return message.NewBody(text)
 }
 
 // bodyOf returns the stored body that s describes.
-func (r *Reader) bodyOf(before content.Body, s *StoredBody) content.Body {
+func (r *Reader) bodyOf(before message.Body, s *StoredBody) message.Body {
 	if s.Segment == 0 || s.Length == 0 || !before.Stored() && before.Len() > 0 {
 		r.fail("a stored body that cannot be one")
-		return content.Body{}
+		return message.Body{}
 	}
-	return content.StoredBody(content.Place{Segment: s.Segment, Offset: s.Offset}, s.Length, s.Digest)
+	return message.StoredBody(message.Place{Segment: s.Segment, Offset: s.Offset}, s.Length, s.Digest)
 }
 
 // storedBody describes the place of a stored body.
-func storedBody(body content.Body) StoredBody {
+func storedBody(body message.Body) StoredBody {
 	at := body.Place()
 	return StoredBody{Segment: at.Segment, Offset: at.Offset, Length: uint32(body.Len()), Digest: body.Digest()}
 }

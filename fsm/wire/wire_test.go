@@ -20,12 +20,12 @@ import (
 	_ "github.com/seriatimq/seriatim/fsm/fsmpb" // registers the messages of the protobuf library
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 )
 
 // message describes one message of the generated code. The values are pointers.
-type message struct {
+type messageCode struct {
 	name   protoreflect.FullName
 	value  func() any // zero
 	size   func(any) int
@@ -33,8 +33,8 @@ type message struct {
 	read   func(Reader) (any, error)
 }
 
-func messageOf[T any](name protoreflect.FullName, of Codec[T]) message {
-	return message{
+func messageOf[T any](name protoreflect.FullName, of Codec[T]) messageCode {
+	return messageCode{
 		name:   name,
 		value:  func() any { return new(T) },
 		size:   func(v any) int { return of.Size(v.(*T)) },
@@ -52,7 +52,7 @@ func same(a, b any) string {
 }
 
 // library decodes data with the protobuf library and encodes it again without unknown fields.
-func (m message) library(data []byte) ([]byte, error) {
+func (m messageCode) library(data []byte) ([]byte, error) {
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(m.name)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (m message) library(data []byte) ([]byte, error) {
 }
 
 // accepted checks that data that is read gives the value that the library reads.
-func (m message) accepted(t testing.TB, data []byte) {
+func (m messageCode) accepted(t testing.TB, data []byte) {
 	t.Helper()
 	got, err := m.read(NewReader(data))
 	if err != nil {
@@ -95,7 +95,7 @@ func (m message) accepted(t testing.TB, data []byte) {
 }
 
 // kept checks that a filled value is encoded as by the library and read back.
-func (m message) kept(t testing.TB, filler *fsmtest.Filler) []byte {
+func (m messageCode) kept(t testing.TB, filler *fsmtest.Filler) []byte {
 	t.Helper()
 	want := m.value()
 	filler.Fill(t, reflect.ValueOf(want).Elem())
@@ -194,7 +194,7 @@ func TestReadRefuses(t *testing.T) {
 	field := func(number protowire.Number, v []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), v)
 	}
-	read := func(m message, data []byte) error {
+	read := func(m messageCode, data []byte) error {
 		_, err := m.read(NewReader(data))
 		return err
 	}
@@ -228,7 +228,7 @@ func TestReadRefuses(t *testing.T) {
 // TestStoredBodies checks that the place of a body is encoded.
 func TestStoredBodies(t *testing.T) {
 	for _, digest := range []uint64{0, 1 << 63} {
-		want := queue.MessageRecord{Sequence: 1, Body: content.StoredBody(content.Place{Segment: 3, Offset: 1 << 20}, 300, digest)}
+		want := queue.MessageRecord{Sequence: 1, Body: message.StoredBody(message.Place{Segment: 3, Offset: 1 << 20}, 300, digest)}
 		data := AppendMessageRecord(nil, &want)
 		if again, err := messageOf("seriatim.fsm.MessageRecord", MessageRecordCodec).library(data); err != nil ||
 			!bytes.Equal(again, data) {

@@ -3,8 +3,8 @@ package attributes
 import (
 	"strconv"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -40,14 +40,14 @@ func feedbackRows() (rows []attribute[Topic]) {
 }
 
 func checkRole(s setting) *refusal.Error {
-	if len(s.value) > limits.RoleLengthMax || content.BadCharacter(s.value) {
+	if len(s.value) > limits.RoleLengthMax || message.BadCharacter(s.value) {
 		return s.invalid("Must be at most " + strconv.Itoa(limits.RoleLengthMax) + " bytes of valid characters.")
 	}
 	return nil
 }
 
 func checkSampleRate(s setting) *refusal.Error {
-	if n, ok := content.ParseNumber(s.value); !ok || n < 0 || n > 100 {
+	if n, ok := message.ParseNumber(s.value); !ok || n < 0 || n > 100 {
 		return s.invalid("Must be between 0 and 100.")
 	}
 	return nil

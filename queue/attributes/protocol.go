@@ -3,8 +3,8 @@ package attributes
 import (
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Protocol is the protocol of deliveries to a subscription.
@@ -51,7 +51,7 @@ func ParseProtocol(name string) (Protocol, bool) {
 // scheme of the protocol, a host, and only characters that a URL can have. The address of the host
 // is checked when a node connects.
 func (p Protocol) IsEndpoint(text string) bool {
-	if !p.Web() || len(text) > limits.EndpointLengthMax || content.BadCharacter(text) {
+	if !p.Web() || len(text) > limits.EndpointLengthMax || message.BadCharacter(text) {
 		return false
 	}
 	host, ok := strings.CutPrefix(OriginOf(text), p.String()+"://")

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -100,7 +100,7 @@ func archiveValue() attribute[Topic] {
 
 func dataProtectionValue() attribute[Topic] {
 	r := text(takesText("text"), func(a *Topic) *string { return &a.DataProtection }, func(s setting) *refusal.Error {
-		if utf8.RuneCountInString(s.value) > limits.DataProtectionMax || content.BadCharacter(s.value) {
+		if utf8.RuneCountInString(s.value) > limits.DataProtectionMax || message.BadCharacter(s.value) {
 			return refusal.New(refusal.SNSInvalidParameter, s.name, " Reason: Must be at most ", strconv.Itoa(limits.DataProtectionMax),
 				" valid characters.")
 		}
@@ -113,7 +113,7 @@ func dataProtectionValue() attribute[Topic] {
 // displayNameValue is DisplayName, which SNS lists also when it is empty.
 func displayNameValue() attribute[Topic] {
 	r := text(takesText("text"), func(a *Topic) *string { return &a.DisplayName }, func(s setting) *refusal.Error {
-		if content.BadCharacter(s.value) || utf8.RuneCountInString(s.value) > limits.TopicDisplayNameMax {
+		if message.BadCharacter(s.value) || utf8.RuneCountInString(s.value) > limits.TopicDisplayNameMax {
 			return s.invalid("Must be at most " + strconv.Itoa(limits.TopicDisplayNameMax) + " valid characters.")
 		}
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -26,7 +26,7 @@ func window[T any](highest int64, field func(*T) *int64) attribute[T] {
 func between[T any](lowest func(Assignment) int64, highest int64, field func(*T) *int64) attribute[T] {
 	return attribute[T]{
 		parse: func(a *T, s setting) *refusal.Error {
-			n, ok := content.ParseNumber(s.value)
+			n, ok := message.ParseNumber(s.value)
 			if lowest := lowest(s.in); !ok || n < lowest || n > highest {
 				return s.invalid("Must be between " + strconv.FormatInt(lowest, 10) + " and " + strconv.FormatInt(highest, 10) + ".")
 			}

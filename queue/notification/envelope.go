@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/jsontext"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Envelope returns the JSON text for a queue without raw message delivery. Members and order are
@@ -57,7 +57,7 @@ func (n *Notification) write(w *writer, d Delivery) {
 
 // writeAttributes writes MessageAttributes in the order of the publish. A type keeps its custom
 // suffix, and a String.Array is written as text.
-func writeAttributes(w *writer, attributes []content.MessageAttribute) {
+func writeAttributes(w *writer, attributes []message.MessageAttribute) {
 	if len(attributes) == 0 {
 		return
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 const (
@@ -32,7 +32,7 @@ func TestEnvelope(t *testing.T) {
 	const at = `"Timestamp":"2026-01-02T03:04:05.006Z",`
 	plain := func() Notification {
 		return Notification{
-			TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Message: content.NewBody("Hello"), Timestamp: 1_767_323_045_006,
+			TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Message: message.NewBody("Hello"), Timestamp: 1_767_323_045_006,
 			Endpoint: endpoint, GroupID: "group", DeduplicationID: "id",
 		}
 	}
@@ -45,9 +45,9 @@ func TestEnvelope(t *testing.T) {
 		{"plain", func(*Notification) {}, false, numbered + `"Message":"Hello",` + at + unsubscribe + `}`},
 		{"subject", func(n *Notification) { n.Subject = `a "b"` }, false,
 			numbered + `"Subject":"a \"b\"","Message":"Hello",` + at + unsubscribe + `}`},
-		{"empty message", func(n *Notification) { n.Message = content.Body{} }, false, numbered + `"Message":"",` + at + unsubscribe + `}`},
+		{"empty message", func(n *Notification) { n.Message = message.Body{} }, false, numbered + `"Message":"",` + at + unsubscribe + `}`},
 		{
-			"escapes", func(n *Notification) { n.Message = content.NewBody("\x00\x0b\b\f\n\r\t\x7f\"\\/<&>é\u2028🙂") }, false,
+			"escapes", func(n *Notification) { n.Message = message.NewBody("\x00\x0b\b\f\n\r\t\x7f\"\\/<&>é\u2028🙂") }, false,
 			numbered + `"Message":"\u0000\u000B\b\f\n\r\t` + "\x7f" + `\"\\/<&>é` + "\u2028" + `🙂",` + at + unsubscribe + `}`,
 		},
 		{
@@ -61,7 +61,7 @@ func TestEnvelope(t *testing.T) {
 		{"replayed", func(*Notification) {}, true, numbered + `"Message":"Hello",` + at + unsubscribe + `,"Replayed":true}`},
 		{
 			"attributes", func(n *Notification) {
-				n.Attributes = []content.MessageAttribute{
+				n.Attributes = []message.MessageAttribute{
 					{Name: "n", DataType: "Number", Value: "99.12"},
 					{Name: "a", DataType: "String.Array", Value: `["x",1]`},
 					{Name: "b", DataType: "Binary", Value: "\x00\xff"},
@@ -157,7 +157,7 @@ func TestEnvelopeIsReadAgain(t *testing.T) {
 	for range 500 {
 		n := Notification{
 			TopicARN: text(20), SequenceNumber: identifier.SequenceNumber(random.Uint64N(1 << 40)), Subject: text(10),
-			Message:   content.NewBody(text(200)),
+			Message:   message.NewBody(text(200)),
 			Timestamp: logtime.Timestamp(random.Int64N(253_402_300_800_000)), Endpoint: text(10), GroupID: text(5),
 			DeduplicationID: text(5),
 		}
@@ -165,7 +165,7 @@ func TestEnvelopeIsReadAgain(t *testing.T) {
 			n.MessageID[i] = byte(random.Uint32())
 		}
 		for i := range random.IntN(12) {
-			a := content.MessageAttribute{Name: string(rune('a'+i)) + text(5), DataType: types[random.IntN(len(types))], Value: text(30)}
+			a := message.MessageAttribute{Name: string(rune('a'+i)) + text(5), DataType: types[random.IntN(len(types))], Value: text(30)}
 			if a.IsBinary() {
 				value := make([]byte, random.IntN(600))
 				for i := range value {
@@ -187,7 +187,7 @@ func TestEnvelopeOfTheLargestPublishFits(t *testing.T) {
 	t.Parallel()
 	n := Notification{
 		TopicARN: strings.Repeat("t", 512), SequenceNumber: 1, Subject: strings.Repeat(`"`, limits.SubjectLengthMax),
-		Message: content.NewBody(strings.Repeat(`"`, limits.PublishBytesMax)), Endpoint: strings.Repeat("e", 512),
+		Message: message.NewBody(strings.Repeat(`"`, limits.PublishBytesMax)), Endpoint: strings.Repeat("e", 512),
 	}
 	d := Delivery{SubscriptionARN: strings.Repeat("s", 1024), Replayed: true}
 	if got := n.EnvelopeLength(d); got != len(n.Envelope(d)) || got > limits.MessageBytesMax {
@@ -200,20 +200,20 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add(topic, "subject", "message", "name", "String", "value", int64(1_767_323_045_006), uint64(1), true)
 	f.Add("", "", "", "", "", "", int64(0), uint64(0), false)
 	f.Add("\xff", "\"\\", "\x00\u2028🙂", "a.b", "Binary.x", "\xff\x00\xfe", int64(-1), uint64(1<<63), false)
-	f.Fuzz(func(t *testing.T, arn, subject, message, name, dataType, value string, at int64, number uint64, replayed bool) {
+	f.Fuzz(func(t *testing.T, arn, subject, text, name, dataType, value string, at int64, number uint64, replayed bool) {
 		n := Notification{
 			TopicARN: arn, MessageID: messageID, SequenceNumber: identifier.SequenceNumber(number), Subject: subject,
-			Message: content.NewBody(message), Timestamp: logtime.Timestamp(at), Endpoint: endpoint,
+			Message: message.NewBody(text), Timestamp: logtime.Timestamp(at), Endpoint: endpoint,
 		}
 		if name != "" {
-			n.Attributes = []content.MessageAttribute{{Name: name, DataType: dataType, Value: value}}
+			n.Attributes = []message.MessageAttribute{{Name: name, DataType: dataType, Value: value}}
 		}
 		d := Delivery{SubscriptionARN: subscription, Replayed: replayed}
 		if got, want := n.EnvelopeLength(d), len(n.Envelope(d)); got != want {
 			t.Fatalf("%d bytes were said, %d written", got, want)
 		}
 		binary := name != "" && n.Attributes[0].IsBinary()
-		if !utf8All(arn, subject, message, name, dataType) || !binary && !utf8All(value) || !binary &&
+		if !utf8All(arn, subject, text, name, dataType) || !binary && !utf8All(value) || !binary &&
 			strings.HasPrefix(dataType, "Binary") {
 			return
 		}
@@ -230,9 +230,9 @@ func BenchmarkEnvelope(b *testing.B) {
 		{"256KiB of JSON", strings.Repeat(`{"name":"value"},`, 15_000)},
 	} {
 		n := Notification{
-			TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Subject: "subject", Message: content.NewBody(bench.message),
+			TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Subject: "subject", Message: message.NewBody(bench.message),
 			Timestamp: 1_767_323_045_006, Endpoint: endpoint,
-			Attributes: []content.MessageAttribute{{Name: "a", DataType: "String", Value: "v"},
+			Attributes: []message.MessageAttribute{{Name: "a", DataType: "String", Value: "v"},
 				{Name: "b", DataType: "Binary", Value: strings.Repeat("\xff", 300)}},
 		}
 		d := Delivery{SubscriptionARN: subscription}
@@ -255,9 +255,9 @@ func BenchmarkEnvelope(b *testing.B) {
 // An envelope is the only allocation.
 func TestEnvelopeAllocatesOnce(t *testing.T) {
 	n := Notification{
-		TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Subject: "s", Message: content.NewBody(`{"a":"b"}`),
+		TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Subject: "s", Message: message.NewBody(`{"a":"b"}`),
 		Timestamp:  1_767_323_045_006,
-		Attributes: []content.MessageAttribute{{Name: "b", DataType: "Binary", Value: strings.Repeat("\xff", 1000)}},
+		Attributes: []message.MessageAttribute{{Name: "b", DataType: "Binary", Value: strings.Repeat("\xff", 1000)}},
 	}
 	d := Delivery{SubscriptionARN: subscription, Replayed: true}
 	if got := testing.AllocsPerRun(100, func() { n.Envelope(d) }); got != 1 {

@@ -3,8 +3,8 @@ package notification
 import (
 	"fmt"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // AttributeError is the error for a message attribute of a publish. Its code is
@@ -24,7 +24,7 @@ const (
 
 // CheckAttributes checks the message attributes of a publish, with the errors recorded at SNS.
 // Their number is limited only by the size of the message (SNS API).
-func CheckAttributes(attributes []content.MessageAttribute) error {
+func CheckAttributes(attributes []message.MessageAttribute) error {
 	seen := make(map[string]bool, len(attributes)) // there may be thousands; never iterated
 	for i := range attributes {
 		a := &attributes[i]
@@ -37,15 +37,15 @@ func CheckAttributes(attributes []content.MessageAttribute) error {
 		seen[a.Name] = true
 		base := a.BaseType()
 		switch {
-		case base == "" || len(a.DataType) > limits.AttributeTypeLengthMax || content.BadCharacter(a.DataType):
+		case base == "" || len(a.DataType) > limits.AttributeTypeLengthMax || message.BadCharacter(a.DataType):
 			return BadAttributeType(a.Name)
 		case a.Value == "":
 			return AttributeError("The message attribute '" + a.Name +
 				"' must contain non-empty message attribute value for message attribute type '" + a.DataType + "'.")
 		case a.IsBinary():
-		case content.BadCharacter(a.Value):
+		case message.BadCharacter(a.Value):
 			return AttributeError("The message attribute '" + a.Name + "' has a value with invalid characters.")
-		case base == "Number" && !content.IsNumber(a.Value):
+		case base == "Number" && !message.IsNumber(a.Value):
 			return AttributeError("Could not cast message attribute '" + a.Name + "' value to number.")
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 func TestCheckAttributes(t *testing.T) {
@@ -38,14 +38,14 @@ func TestCheckAttributes(t *testing.T) {
 	}
 	for _, c := range cases {
 		got := ""
-		if err := CheckAttributes([]content.MessageAttribute{{Name: c.name, DataType: c.dataType, Value: c.value}}); err != nil {
+		if err := CheckAttributes([]message.MessageAttribute{{Name: c.name, DataType: c.dataType, Value: c.value}}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
 			t.Errorf("%q %q %q: %s, want %s", c.name, c.dataType, c.value, got, c.want)
 		}
 	}
-	twice := []content.MessageAttribute{{Name: "x", DataType: "String", Value: "1"}, {Name: "y", DataType: "String", Value: "1"},
+	twice := []message.MessageAttribute{{Name: "x", DataType: "String", Value: "1"}, {Name: "y", DataType: "String", Value: "1"},
 		{Name: "x", DataType: "String", Value: "2"}}
 	if err := CheckAttributes(twice); err == nil || err.Error() != "The message attribute 'x' is given more than once." {
 		t.Errorf("a name twice: %v", err)

@@ -1,9 +1,9 @@
 package notification
 
 import (
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Notification is one accepted publish, shared by its deliveries. It never changes.
@@ -12,9 +12,9 @@ type Notification struct {
 	MessageID      identifier.MessageID      // assigned by the topic; each queue assigns its own
 	SequenceNumber identifier.SequenceNumber // assigned by the topic; zero on a standard topic
 	Subject        string                    // empty: none; SNS refuses an empty one
-	Message        content.Body              // the text for queues, see QueueText
+	Message        message.Body              // the text for queues, see QueueText
 	Timestamp      logtime.Timestamp         // when the publish was accepted
-	Attributes     []content.MessageAttribute
+	Attributes     []message.MessageAttribute
 	SenderID       string // publisher
 	// Endpoint is the URL at which the publisher reached the server, without a trailing slash.
 	Endpoint string

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/jsontext"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Error is the error of a publish. Its code is InvalidParameter, which only SNS has.
@@ -28,7 +28,7 @@ const (
 // envelope can carry.
 func CheckSubject(subject string) error {
 	if subject == "" || utf8.RuneCountInString(subject) > limits.SubjectLengthMax ||
-		strings.ContainsAny(subject, "\r\n") || content.BadCharacter(subject) {
+		strings.ContainsAny(subject, "\r\n") || message.BadCharacter(subject) {
 		return ErrSubject
 	}
 	return nil
@@ -42,10 +42,10 @@ func CheckNotEmpty(message string) error {
 	return nil
 }
 
-// CheckSize refuses a message that exceeds 262,144 bytes with its attributes (SNS API). The message
-// is the original text, before QueueText.
-func CheckSize(message string, attributes []content.MessageAttribute) error {
-	if content.Size(message, attributes) > limits.PublishBytesMax {
+// CheckSize refuses a message that exceeds 262,144 bytes with its attributes (SNS API). The text
+// is the original one, before QueueText.
+func CheckSize(text string, attributes []message.MessageAttribute) error {
+	if message.Size(text, attributes) > limits.PublishBytesMax {
 		return ErrTooLong
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 func utf8All(texts ...string) bool {
@@ -56,7 +56,7 @@ func TestCheckNotEmpty(t *testing.T) {
 func TestCheckSize(t *testing.T) {
 	t.Parallel()
 	const refused = "Invalid parameter: Message too long"
-	attributes := []content.MessageAttribute{{Name: "name", DataType: "String", Value: "value"}} // 15 bytes
+	attributes := []message.MessageAttribute{{Name: "name", DataType: "String", Value: "value"}} // 15 bytes
 	wantText(t, CheckSize(strings.Repeat("a", 262_144), nil), "")
 	wantText(t, CheckSize(strings.Repeat("a", 262_145), nil), refused)
 	wantText(t, CheckSize(strings.Repeat("a", 262_144-15), attributes), "")

@@ -1,7 +1,7 @@
 package topic
 
 import (
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -67,7 +67,7 @@ func (p *Publication) Held() int64 { return p.held }
 
 // SentBytes returns the bytes of message and attributes, as quotas count them.
 func (p *Publication) SentBytes() int64 {
-	return int64(p.content.Message.Len()) + content.Size("", p.content.Attributes)
+	return int64(p.content.Message.Len()) + message.Size("", p.content.Attributes)
 }
 
 const (

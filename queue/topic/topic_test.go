@@ -7,10 +7,10 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -155,8 +155,8 @@ func TestCompareFinds(t *testing.T) {
 }
 
 func TestPublication(t *testing.T) {
-	n := &notification.Notification{TopicARN: prefix + "t", Message: content.NewBody("message"),
-		Attributes: []content.MessageAttribute{{Name: "n", DataType: "String", Value: "v"}}}
+	n := &notification.Notification{TopicARN: prefix + "t", Message: message.NewBody("message"),
+		Attributes: []message.MessageAttribute{{Name: "n", DataType: "String", Value: "v"}}}
 	var ledger Ledger
 	p := NewPublication(key, n, &ledger)
 	if ledger.Bytes() != 0 || p.Size() < int64(len("message")) {
@@ -184,7 +184,7 @@ func TestPublicationHash(t *testing.T) {
 		"id":             func(n *notification.Notification) { n.MessageID[0]++ },
 		"number":         func(n *notification.Notification) { n.SequenceNumber++ },
 		"subject":        func(n *notification.Notification) { n.Subject += "x" },
-		"message":        func(n *notification.Notification) { n.Message = content.NewBody("x") },
+		"message":        func(n *notification.Notification) { n.Message = message.NewBody("x") },
 		"time":           func(n *notification.Notification) { n.Timestamp++ },
 		"endpoint":       func(n *notification.Notification) { n.Endpoint += "x" },
 		"group":          func(n *notification.Notification) { n.GroupID += "x" },
@@ -199,8 +199,8 @@ func TestPublicationHash(t *testing.T) {
 	seen := map[uint64]string{}
 	for name, change := range change { // order does not matter: all hashes are compared
 		n := &notification.Notification{
-			TopicARN: "t", Message: content.NewBody("m"), GroupID: "g",
-			Attributes: []content.MessageAttribute{{Name: "n", DataType: "String", Value: "v"}},
+			TopicARN: "t", Message: message.NewBody("m"), GroupID: "g",
+			Attributes: []message.MessageAttribute{{Name: "n", DataType: "String", Value: "v"}},
 		}
 		change(n)
 		p := NewPublication(key, n, &Ledger{})

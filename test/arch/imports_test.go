@@ -46,7 +46,7 @@ type packageRule struct {
 // packageRules has a row for every package outside test. A row covers only the package that it
 // names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/access", "~/queue/arn", "~/queue/attributes", "~/queue/content",
+	{path: "queue", only: append([]string{"~/queue/access", "~/queue/arn", "~/queue/attributes", "~/queue/message",
 		"~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification",
 		"~/queue/outbox", "~/queue/packedmap", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash",
 		"~/queue/topic"}, domain...)},
@@ -54,11 +54,11 @@ var packageRules = []packageRule{
 		"~/queue/statehash", "encoding/hex"}, domain...)},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
-		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/logtime", "~/queue/policy",
+		"~/queue/message", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/logtime", "~/queue/policy",
 		"~/queue/refusal",
 		"slices", "strconv", "strings", "unicode/utf8",
 	}},
-	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "errors", "slices", "strconv", "strings",
+	{path: "queue/message", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "errors", "slices", "strconv", "strings",
 		"unicode/utf8"}},
 	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256",
 		"encoding/binary", "encoding/hex", "slices", "github.com/tidwall/btree"}},
@@ -69,7 +69,7 @@ var packageRules = []packageRule{
 	{path: "queue/limits", only: []string{}},
 	{path: "queue/logtime", only: []string{}},
 	{path: "queue/notification", only: []string{
-		"~/queue/content", "~/queue/identifier", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime",
+		"~/queue/message", "~/queue/identifier", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime",
 		"encoding/base64", "fmt", "strings", "unicode/utf8",
 	}},
 	{path: "queue/outbox", only: []string{
@@ -83,7 +83,7 @@ var packageRules = []packageRule{
 	{path: "queue/session", only: []string{"~/queue/logtime", "~/queue/statehash", "github.com/tidwall/btree"}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "queue/topic", only: []string{
-		"~/queue/access", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/identifier", "~/queue/limits",
+		"~/queue/access", "~/queue/attributes", "~/queue/message", "~/queue/deduplication", "~/queue/identifier", "~/queue/limits",
 		"~/queue/logtime", "~/queue/notification", "~/queue/statehash",
 		"fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue", "queue/outbox"}},
@@ -105,14 +105,14 @@ var packageRules = []packageRule{
 		"cluster/leader",
 	}},
 	{path: "fsm/fsmpb", users: []string{}},
-	{path: "fsm/fsmtest", only: []string{std, "~/queue", "~/queue/content", "~/queue/refusal", "github.com/google/go-cmp/cmp",
+	{path: "fsm/fsmtest", only: []string{std, "~/queue", "~/queue/message", "~/queue/refusal", "github.com/google/go-cmp/cmp",
 		"pgregory.net/rapid"}, users: []string{}},
 	{path: "fsm/snapshot", only: append([]string{
-		"~/queue", "~/queue/access", "~/queue/content", "~/queue/limits", "~/queue/notification", "~/fsm/format", "~/fsm/wire", "io",
+		"~/queue", "~/queue/access", "~/queue/message", "~/queue/limits", "~/queue/notification", "~/fsm/format", "~/fsm/wire", "io",
 	}, domain...), users: []string{"fsm", "cluster", "cluster/audit", "cluster/clustertest", "cluster/leader", "cluster/offline",
 		"cluster/recovery"}},
 	{path: "fsm/wire", only: append([]string{
-		"~/queue", "~/queue/access", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter",
+		"~/queue", "~/queue/access", "~/queue/attributes", "~/queue/message", "~/queue/deduplication", "~/queue/filter",
 		"~/queue/identifier", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/session",
 		"~/fsm/format", "google.golang.org/protobuf/encoding/protowire",
 		"unsafe", // texts are parts of the entry, which was a copy of each message
@@ -148,7 +148,7 @@ var packageRules = []packageRule{
 		"~/cluster/rendezvous", "~/cluster/storage/bodies",
 	}, users: []string{"cluster"}},
 	{path: "cluster/scrub", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/storage/bodies",
-		"~/cluster/wakeup", "~/queue", "~/queue/content"}, users: []string{"cluster"}},
+		"~/cluster/wakeup", "~/queue", "~/queue/message"}, users: []string{"cluster"}},
 	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"},
 		users: []string{"cluster"}},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
@@ -172,7 +172,7 @@ var packageRules = []packageRule{
 	}, never: []string{"net"}, users: []string{"cmd/seriatim/offline"}},
 	{path: "cluster/storage", never: []string{"~/queue", "~/cluster/peerpb", "net"}},
 	{path: "cluster/storage/bodies", only: []string{
-		std, "~/fsm", "~/queue/content", "~/cluster/fault", "~/cluster/storage", "~/cluster/wakeup", "golang.org/x/sys/unix",
+		std, "~/fsm", "~/queue/message", "~/cluster/fault", "~/cluster/storage", "~/cluster/wakeup", "golang.org/x/sys/unix",
 	}, never: []string{"net", "~/fsm/snapshot"},
 		users: []string{"cluster", "cluster/consensus", "cluster/offline", "cluster/recovery", "cluster/route", "cluster/scrub"}},
 	{path: "cluster/storage/encryption", only: []string{std}},

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/transport/awswire"
 	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/unverified"
@@ -35,7 +35,7 @@ type Call struct {
 // there is none. An invalid value is ignored and not refused, because proxies add the header.
 func (c *Call) TraceHeader() string {
 	trace := c.Request.Header.Get("X-Amzn-Trace-Id")
-	if !content.ValidTraceHeader(trace) {
+	if !message.ValidTraceHeader(trace) {
 		return ""
 	}
 	return trace

@@ -271,7 +271,7 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 			submit(&access.PutUserPolicy{Account: guardedAccount, User: "anna", Policy: permit.Policy})
 			submit(&access.PutUserPolicy{Account: guardedAccount, User: "anna"})
 			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 1,
-				Messages: []*seriatimpb.OutgoingMessage{message("g", "first")}}); err != nil {
+				Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "first")}}); err != nil {
 				t.Fatal(err)
 			}
 			if out, err := sending.Recv(); err != nil || out.GetResults()[0].GetFailure() != nil {
@@ -283,7 +283,7 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 			}
 			submit(revoke.cmd)
 			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 2,
-				Messages: []*seriatimpb.OutgoingMessage{message("h", "late")}}); err != nil {
+				Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("h", "late")}}); err != nil {
 				t.Fatal(err)
 			}
 			_, err = sending.Recv()

@@ -221,7 +221,7 @@ func (f *fixture) create(attributes map[string]string) string {
 }
 
 // message returns a message whose deduplication id is its body.
-func message(group, body string) *seriatimpb.OutgoingMessage {
+func outgoingMessage(group, body string) *seriatimpb.OutgoingMessage {
 	return &seriatimpb.OutgoingMessage{Body: body, GroupId: &group, DeduplicationId: &body}
 }
 
@@ -230,7 +230,7 @@ func (f *fixture) send(queue, group string, bodies ...string) []*seriatimpb.Send
 	f.t.Helper()
 	in := &seriatimpb.SendRequest{Queue: queue}
 	for _, b := range bodies {
-		in.Messages = append(in.Messages, message(group, b))
+		in.Messages = append(in.Messages, outgoingMessage(group, b))
 	}
 	out, err := f.client.Send(f.t.Context(), in)
 	if err != nil {

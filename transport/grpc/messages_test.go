@@ -24,13 +24,13 @@ func TestSendAndReceive(t *testing.T) {
 	f := newFixture(t, nil)
 	ctx := t.Context()
 	name := f.create(nil)
-	first := message("g", "one")
+	first := outgoingMessage("g", "one")
 	first.Attributes = map[string]*seriatimpb.Attribute{
 		"n": {DataType: "Number", Value: &seriatimpb.Attribute_Text{Text: "7"}},
 		"b": {DataType: "Binary.png", Value: &seriatimpb.Attribute_Binary{Binary: []byte{0, 255}}},
 	}
 	sent, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name,
-		Messages: []*seriatimpb.OutgoingMessage{first, message("g", "two"), message("g", "one")}})
+		Messages: []*seriatimpb.OutgoingMessage{first, outgoingMessage("g", "two"), outgoingMessage("g", "one")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestLargeMessages(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
 	body := strings.Repeat("x", 1<<20)
-	in := message("g", "large")
+	in := outgoingMessage("g", "large")
 	in.Body = body
 	if out, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name,
 		Messages: []*seriatimpb.OutgoingMessage{in}}); err != nil || out.GetResults()[0].GetFailure() != nil {
@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 	name := f.create(nil)
 	eleven := make([]*seriatimpb.OutgoingMessage, 11)
 	for i := range eleven {
-		eleven[i] = message("g", strconv.Itoa(i))
+		eleven[i] = outgoingMessage("g", strconv.Itoa(i))
 	}
 	for _, tc := range []struct {
 		name   string
@@ -176,7 +176,7 @@ func TestUnavailable(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			f.node.fail.Store(&tc.err)
 			_, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name,
-				Messages: []*seriatimpb.OutgoingMessage{message("g", "m")}})
+				Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "m")}})
 			wantStatus(t, err, tc.code, tc.reason)
 		})
 	}
@@ -215,7 +215,7 @@ func TestOverBudget(t *testing.T) {
 	small := budget.New(100 << 10)
 	f := newFixture(t, func(o *Options) { o.Budget = small })
 	name := f.create(nil)
-	large := message("g", "large")
+	large := outgoingMessage("g", "large")
 	large.Body = strings.Repeat("x", 8*chunkBytes)
 	_, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{large}})
 	wantStatus(t, err, codes.Unavailable, reasonOverloaded)

@@ -146,7 +146,7 @@ func TestSettlementsNeedPermissions(t *testing.T) {
 		}})
 	may(t, "", "")
 	if _, err := f.client.Send(f.signedWith(ctx, seriatimpb.Queues_Send_FullMethodName, deniedKey, guardedSecret),
-		&seriatimpb.SendRequest{Queue: "settled.fifo", Messages: []*seriatimpb.OutgoingMessage{message("g", "m")}}); err != nil {
+		&seriatimpb.SendRequest{Queue: "settled.fifo", Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "m")}}); err != nil {
 		t.Fatal(err)
 	}
 	c := f.consume(f.signedWith(ctx, seriatimpb.Queues_Consume_FullMethodName, deniedKey, guardedSecret),

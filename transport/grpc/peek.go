@@ -7,7 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	"github.com/seriatimq/seriatim/transport/limits"
@@ -44,7 +44,7 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 		return nil, err
 	}
 	var found []queue.PeekedMessage
-	var bodies content.Reader
+	var bodies message.Reader
 	err = c.Read(ctx, func(v queue.View) error {
 		var refused *queue.Error
 		bodies = v.Bodies()

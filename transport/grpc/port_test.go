@@ -146,13 +146,13 @@ func TestStreamsOutliveDeadlines(t *testing.T) {
 	short := *f
 	short.client = seriatimpb.NewQueuesClient(conn)
 	s := short.sender(name)
-	s.send(message("g", "a"))
+	s.send(outgoingMessage("g", "a"))
 	s.results(1)
 	// Wait for longer than the deadlines, with a receive on another port.
 	if _, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: f.create(nil), WaitSeconds: new(int32(1))}); err != nil {
 		t.Fatal(err)
 	}
-	s.send(message("g", "b"))
+	s.send(outgoingMessage("g", "b"))
 	if r := s.results(1)[0]; r.GetFailure() != nil {
 		t.Errorf("%v", r)
 	}

@@ -140,7 +140,7 @@ func TestHintAndRecord(t *testing.T) {
 	var trailer metadata.MD
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization",
 		"AWS4-HMAC-SHA256 Credential=AKID/20260101/us-east-1/sqs/aws4_request, Signature=0")
-	if _, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}},
+	if _, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}},
 		grpc.Trailer(&trailer)); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // schedule sends a scheduled message of a group.
 func (f *fixture) schedule(queue, group, body string, at int64) *seriatimpb.SendResult {
 	f.t.Helper()
-	m := message(group, body)
+	m := outgoingMessage(group, body)
 	m.EnqueueAtMs = at
 	out, err := f.messages().ScheduleMessages(f.t.Context(),
 		&seriatimpb.ScheduleMessagesRequest{Queue: queue, Messages: []*seriatimpb.OutgoingMessage{m}})
@@ -58,7 +58,7 @@ func TestScheduleAndCancel(t *testing.T) {
 		t.Errorf("a forgotten id: %v", sent)
 	}
 	_, err := f.messages().ScheduleMessages(t.Context(), &seriatimpb.ScheduleMessagesRequest{Queue: name,
-		Messages: []*seriatimpb.OutgoingMessage{message("g", "n")}})
+		Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "n")}})
 	wantStatus(t, err, codes.InvalidArgument, "MissingParameter")
 }
 
@@ -108,7 +108,7 @@ func TestPeekOfLongMessages(t *testing.T) {
 	name := f.create(nil)
 	body := string(slices.Repeat([]byte("x"), 1<<20))
 	for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
-		m := message("g", id)
+		m := outgoingMessage("g", id)
 		m.Body = body
 		if _, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name,
 			Messages: []*seriatimpb.OutgoingMessage{m}}); err != nil {

@@ -89,7 +89,7 @@ func TestSendStreamOrder(t *testing.T) {
 		defer close(ended)
 		for i := range each {
 			for g := range groups {
-				s.send(message(fmt.Sprint("g", g), fmt.Sprintf("%d-%03d", g, i)))
+				s.send(outgoingMessage(fmt.Sprint("g", g), fmt.Sprintf("%d-%03d", g, i)))
 			}
 		}
 	}()
@@ -136,8 +136,8 @@ func TestSendStreamRefusals(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
 	s := f.sender(name)
-	good := message("g", "good")
-	s.send(good, &seriatimpb.OutgoingMessage{Body: "no deduplication id", GroupId: new("g")}, message("h", ""), message("g", "better"))
+	good := outgoingMessage("g", "good")
+	s.send(good, &seriatimpb.OutgoingMessage{Body: "no deduplication id", GroupId: new("g")}, outgoingMessage("h", ""), outgoingMessage("g", "better"))
 	results := s.results(4)
 	for i, want := range []string{"", "InvalidParameterValue", "MissingParameter", ""} {
 		if got := results[i].GetFailure().GetReason(); got != want {
@@ -168,13 +168,13 @@ func TestSendStreamBadRequests(t *testing.T) {
 	}{
 		{"no queue", &seriatimpb.SendStreamRequest{}, nil, codes.InvalidArgument, "MissingParameter"},
 		{"unknown queue", &seriatimpb.SendStreamRequest{Queue: "none"}, nil, codes.NotFound, "QueueDoesNotExist"},
-		{"messages at once", &seriatimpb.SendStreamRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}},
+		{"messages at once", &seriatimpb.SendStreamRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}},
 			nil, codes.InvalidArgument, "InvalidParameterValue"},
 		{"nothing", &seriatimpb.SendStreamRequest{Queue: name}, &seriatimpb.SendStreamRequest{FirstNumber: 1}, codes.InvalidArgument,
 			"EmptyBatchRequest"},
 		{
 			"a gap", &seriatimpb.SendStreamRequest{Queue: name},
-			&seriatimpb.SendStreamRequest{FirstNumber: 2, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}},
+			&seriatimpb.SendStreamRequest{FirstNumber: 2, Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}},
 			codes.InvalidArgument, "InvalidParameterValue",
 		},
 	} {
@@ -228,14 +228,14 @@ func TestSendStreamPipelines(t *testing.T) {
 	name := f.create(nil)
 	g := f.gate()
 	s := f.sender(name)
-	s.send(message("a", "a1"))
+	s.send(outgoingMessage("a", "a1"))
 	<-g.begun
-	s.send(message("a", "a2"))
-	s.send(message("b", "b1"))
+	s.send(outgoingMessage("a", "a2"))
+	s.send(outgoingMessage("b", "b1"))
 	if cmd := <-g.begun; len(cmd.Entries) != 1 || cmd.Entries[0].Body != "b1" {
 		t.Errorf("%+v", cmd.Entries)
 	}
-	s.send(message("a", "a3"), message("c", "c1"))
+	s.send(outgoingMessage("a", "a3"), outgoingMessage("c", "c1"))
 	if cmd := <-g.begun; len(cmd.Entries) != 1 || cmd.Entries[0].Body != "c1" {
 		t.Errorf("%+v", cmd.Entries)
 	}
@@ -259,9 +259,9 @@ func TestSendStreamFailure(t *testing.T) {
 	name := f.create(nil)
 	g := f.gate()
 	s := f.sender(name)
-	s.send(message("a", "a1"))
+	s.send(outgoingMessage("a", "a1"))
 	<-g.begun
-	s.send(message("b", "b1"))
+	s.send(outgoingMessage("b", "b1"))
 	<-g.begun
 	g.permit <- cluster.ErrOutcomeUnknown
 	g.permit <- nil
@@ -332,7 +332,7 @@ func TestSendStreamDrain(t *testing.T) {
 	name := f.create(nil)
 	g := f.gate()
 	s := f.sender(name)
-	s.send(message("a", "a1"))
+	s.send(outgoingMessage("a", "a1"))
 	<-g.begun
 	f.server.Drain()
 	g.permit <- nil
@@ -359,7 +359,7 @@ func TestSendStreamIsBounded(t *testing.T) {
 		for range frames {
 			var messages []*seriatimpb.OutgoingMessage
 			for i := range 10 {
-				messages = append(messages, message("a", strconv.Itoa(int(s.next)+i)))
+				messages = append(messages, outgoingMessage("a", strconv.Itoa(int(s.next)+i)))
 			}
 			s.send(messages...)
 		}
@@ -395,14 +395,14 @@ func TestSendStreamLargeCommand(t *testing.T) {
 	name := f.create(nil)
 	g := f.gate()
 	s := f.sender(name)
-	s.send(message("a", "a0"))
+	s.send(outgoingMessage("a", "a0"))
 	<-g.begun
 	var messages []*seriatimpb.OutgoingMessage
 	for i := range requestMessagesMax {
-		messages = append(messages, message("a", "a"+strconv.Itoa(i+1)))
+		messages = append(messages, outgoingMessage("a", "a"+strconv.Itoa(i+1)))
 	}
 	s.send(messages...)
-	s.send(message("b", "b0"))
+	s.send(outgoingMessage("b", "b0"))
 	if cmd := <-g.begun; cmd.Entries[0].GroupID != "b" {
 		t.Fatalf("the second command begins with %v", cmd.Entries[0])
 	}

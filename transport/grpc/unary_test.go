@@ -23,12 +23,12 @@ import (
 func TestUnaryAsTheLibrary(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
-	send, err := proto.Marshal(&seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}})
+	send, err := proto.Marshal(&seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	unknown, err := proto.Marshal(&seriatimpb.SendRequest{Queue: "none-at-all-%-ü",
-		Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}})
+		Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestCompressionIsRefused(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
 	compressed := grpc.UseCompressor(gzip.Name)
-	in := &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}}
+	in := &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}}
 	_, err := f.client.Send(t.Context(), in, compressed)
 	wantStatus(t, err, codes.Unimplemented, "Unimplemented")
 	stream, err := f.client.SendStream(t.Context(), compressed)

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
@@ -38,7 +38,7 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 		from = n
 	}
 	var messages []queue.PeekedMessage
-	var bodies content.Reader
+	var bodies message.Reader
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
 		var refused *queue.Error
 		bodies = v.Bodies()
@@ -55,7 +55,7 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 }
 
 // peeked returns the answer with up to limit messages, and reads their bodies.
-func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, bodies content.Reader) (document.Peek, error) {
+func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, bodies message.Reader) (document.Peek, error) {
 	out := document.Peek{Queue: name, Messages: make([]document.Message, 0, len(messages))}
 	bytes := 0
 	for i := range messages {

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // BadTag returns the reason to refuse one of the tags, empty if all are good. AWS reserves keys that
@@ -14,7 +14,7 @@ func BadTag(tags []queue.Tag) string {
 		switch {
 		case len(t.Key) >= len("aws:") && strings.EqualFold(t.Key[:len("aws:")], "aws:"):
 			return "Tag keys that begin with aws: are reserved."
-		case content.BadCharacter(t.Key), content.BadCharacter(t.Value):
+		case message.BadCharacter(t.Key), message.BadCharacter(t.Value):
 			return "Tag keys and values must not have control characters."
 		}
 	}

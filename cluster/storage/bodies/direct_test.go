@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Bodies of all lengths can be read from disk, whatever part of a chunk a sync has written, and
@@ -18,7 +18,7 @@ func TestLargeBodiesAmongSmallOnesComeBack(t *testing.T) {
 	n.options.SegmentBytes = 6 << 20
 	n.open()
 	random := rand.New(rand.NewPCG(1, 2))
-	var sent []content.Body
+	var sent []message.Body
 	for i := range 50 {
 		size := 128 + random.IntN(2000)
 		switch random.IntN(4) {
@@ -47,7 +47,7 @@ func TestRefusedDirectWrites(t *testing.T) {
 	var want []byte
 	for i := range 3 {
 		data := bytes.Repeat([]byte{byte('a' + i)}, 1+1<<20)[1:]
-		if err := f.write(piece{at: content.Place{Offset: uint32(len(want))}, data: data, large: true}); err != nil {
+		if err := f.write(piece{at: message.Place{Offset: uint32(len(want))}, data: data, large: true}); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, data...)

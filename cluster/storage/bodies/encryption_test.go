@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Bodies of runs with and without a key can be read together. Encrypted texts appear in no file.
@@ -16,7 +16,7 @@ func TestEncryptedBodies(t *testing.T) {
 	n := newNode(t)
 	sizes := []int{128, 500, 5 << 10, 60 << 10, directBody, 200 << 10}
 	n.options.SegmentBytes = 1 << 20
-	var has []content.Body
+	var has []message.Body
 	for seed, size := range sizes {
 		has = append(has, n.send(seed, size))
 	}
@@ -42,7 +42,7 @@ func TestEncryptedBodies(t *testing.T) {
 			if err != nil || read.String() != text(seed, sizes[i%len(sizes)]) {
 				t.Errorf("round %d: body %d: %v", round, i, err)
 			}
-			if another := content.StoredBody(body.Place(), uint32(body.Len()), body.Digest()+1); i >= len(sizes) {
+			if another := message.StoredBody(body.Place(), uint32(body.Len()), body.Digest()+1); i >= len(sizes) {
 				if _, err := n.store.look(another); err == nil {
 					t.Errorf("body %d was read as one with another digest", i)
 				}

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // healing records the damaged bodies that are being fetched from other nodes. Safe for concurrent
@@ -18,12 +18,12 @@ import (
 type healing struct {
 	mu     sync.Mutex
 	notify func() // nil: damage is not healed
-	found  map[content.Place]*BeingHealed
+	found  map[message.Place]*BeingHealed
 }
 
 // BeingHealed is the error for a damaged body that is being fetched from another node.
 type BeingHealed struct {
-	Body content.Body
+	Body message.Body
 	text string
 	done chan struct{}
 	err  error // valid when done is closed
@@ -45,14 +45,14 @@ var errNotWritten = fmt.Errorf("%w: it is not what was written", storage.ErrDama
 func (s *Store) HealWith(notify func()) {
 	s.healing.mu.Lock()
 	defer s.healing.mu.Unlock()
-	s.healing.notify, s.healing.found = notify, map[content.Place]*BeingHealed{}
+	s.healing.notify, s.healing.found = notify, map[message.Place]*BeingHealed{}
 }
 
 // Damaged returns the bodies that wait to be healed, in order of their places.
-func (s *Store) Damaged() []content.Body {
+func (s *Store) Damaged() []message.Body {
 	s.healing.mu.Lock()
 	defer s.healing.mu.Unlock()
-	var list []content.Body
+	var list []message.Body
 	for _, h := range s.healing.found { // sorted below
 		list = append(list, h.Body)
 	}
@@ -60,16 +60,16 @@ func (s *Store) Damaged() []content.Body {
 	return list
 }
 
-func byPlace(a, b content.Body) int { return comparePlaces(a.Place(), b.Place()) }
+func byPlace(a, b message.Body) int { return comparePlaces(a.Place(), b.Place()) }
 
 // describe names the place of a body.
-func (s *Store) describe(body content.Body) string {
+func (s *Store) describe(body message.Body) string {
 	at := body.Place()
 	return fmt.Sprintf("the body of %d bytes at %d of %s", body.Len(), at.Offset, s.path(at.Segment))
 }
 
 // damaged records a damaged body, and returns the error for its reader.
-func (s *Store) damaged(body content.Body, why error) error {
+func (s *Store) damaged(body message.Body, why error) error {
 	at := body.Place()
 	text := s.describe(body) + " cannot be read"
 	s.healing.mu.Lock()
@@ -92,7 +92,7 @@ func (s *Store) damaged(body content.Body, why error) error {
 }
 
 // healed reports the outcome to the readers that wait for a body.
-func (s *Store) healed(body content.Body, outcome error) {
+func (s *Store) healed(body message.Body, outcome error) {
 	s.healing.mu.Lock()
 	defer s.healing.mu.Unlock()
 	if h := s.healing.found[body.Place()]; h != nil {
@@ -104,7 +104,7 @@ func (s *Store) healed(body content.Body, outcome error) {
 
 // soundAgain resumes readers of a body that can be read after all, after a transient disk error or
 // a read during its rewrite.
-func (s *Store) soundAgain(body content.Body) {
+func (s *Store) soundAgain(body message.Body) {
 	s.healing.mu.Lock()
 	h := s.healing.found[body.Place()]
 	waiting := h != nil && h.Body.Digest() == body.Digest() && h.Body.Len() == body.Len()
@@ -119,7 +119,7 @@ func (s *Store) soundAgain(body content.Body) {
 // Heal rewrites a damaged body in place. A record depends only on its place, text and digest, so
 // this is safe at any time. An encrypted record differs each time; a crash in between leaves it
 // damaged.
-func (s *Store) Heal(body content.Body, text string) error {
+func (s *Store) Heal(body message.Body, text string) error {
 	if len(text) != body.Len() {
 		return fmt.Errorf("a body of %d bytes cannot take the place of one of %d", len(text), body.Len())
 	}
@@ -155,10 +155,10 @@ func (s *Store) Heal(body content.Body, text string) error {
 }
 
 // Forget records that the state no longer has the body.
-func (s *Store) Forget(body content.Body) { s.healed(body, ErrGone) }
+func (s *Store) Forget(body message.Body) { s.healed(body, ErrGone) }
 
 // GiveUp ends the node because no other node has the body.
-func (s *Store) GiveUp(body content.Body, why error) {
+func (s *Store) GiveUp(body message.Body, why error) {
 	s.healing.mu.Lock()
 	s.healing.notify = nil // in tests the node continues
 	s.healing.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *Store) GiveUp(body content.Body, why error) {
 }
 
 // Sound returns the text of an undamaged body. Unlike Read, it does not record damage.
-func (s *Store) Sound(body content.Body) (text string, sound bool) {
+func (s *Store) Sound(body message.Body) (text string, sound bool) {
 	if text, found := s.InMemory(body); found {
 		return text, true
 	}
@@ -180,7 +180,7 @@ func (s *Store) Sound(body content.Body) (text string, sound bool) {
 }
 
 // InMemory returns the text of a body that is still in memory.
-func (s *Store) InMemory(body content.Body) (text string, found bool) {
+func (s *Store) InMemory(body message.Body) (text string, found bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	record, found := s.tail.find(body)
@@ -194,7 +194,7 @@ func (s *Store) InMemory(body content.Body) (text string, found bool) {
 // Check reads bodies from their files, even those that are in memory, and records and returns the
 // damaged ones. A damaged body that is readable again is recorded as healed. Call Uncache first, so
 // that the disk is read. Unwritten bodies are skipped.
-func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
+func (s *Store) Check(bodies []message.Body) (damaged []message.Body) {
 	bodies = slices.Clone(bodies)
 	slices.SortFunc(bodies, byPlace)
 	var file *os.File
@@ -237,7 +237,7 @@ func closeRead(file *os.File) {
 }
 
 // written reports whether a body is in its file.
-func (s *Store) written(body content.Body) bool {
+func (s *Store) written(body message.Body) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	end, whole := s.tail.end(body.Place().Segment)

@@ -5,11 +5,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // harm damages the record of a body.
-func (n *node) harm(body content.Body) {
+func (n *node) harm(body message.Body) {
 	n.t.Helper()
 	file, err := os.OpenFile(n.store.path(body.Place().Segment), os.O_RDWR, 0)
 	if err == nil {
@@ -21,7 +21,7 @@ func (n *node) harm(body content.Body) {
 }
 
 // beingHealed returns the error of reading a damaged body.
-func (n *node) beingHealed(body content.Body) *BeingHealed {
+func (n *node) beingHealed(body message.Body) *BeingHealed {
 	n.t.Helper()
 	_, err := n.store.Read(body)
 	var healed *BeingHealed
@@ -32,9 +32,9 @@ func (n *node) beingHealed(body content.Body) *BeingHealed {
 }
 
 // withDamage returns three bodies in a complete segment, the second one damaged.
-func withDamage(t *testing.T) (n *node, sent []content.Body, notified *int) {
+func withDamage(t *testing.T) (n *node, sent []message.Body, notified *int) {
 	n = newNode(t)
-	sent = []content.Body{n.send(1, 1000), n.send(2, 1000), n.send(3, 1000)}
+	sent = []message.Body{n.send(1, 1000), n.send(2, 1000), n.send(3, 1000)}
 	n.send(4, 80_000)
 	n.snapshot()
 	notified = new(int)
@@ -114,11 +114,11 @@ func TestUnwrittenBodiesAreNotChecked(t *testing.T) {
 	n := newNode(t)
 	n.store.HealWith(func() {})
 	body := n.send(1, 1000)
-	if found := n.store.Check([]content.Body{body}); len(found) > 0 || n.store.Stats().Checked > 0 {
+	if found := n.store.Check([]message.Body{body}); len(found) > 0 || n.store.Stats().Checked > 0 {
 		t.Errorf("%v are damaged, %+v", found, n.store.Stats())
 	}
 	n.snapshot()
-	if found := n.store.Check([]content.Body{body}); len(found) > 0 || n.store.Stats().Checked == 0 {
+	if found := n.store.Check([]message.Body{body}); len(found) > 0 || n.store.Stats().Checked == 0 {
 		t.Errorf("%v are damaged, %+v", found, n.store.Stats())
 	}
 }

@@ -3,7 +3,7 @@ package bodies
 import (
 	"slices"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Intake stores the bodies of a snapshot from another node, before its state is restored. Until it
@@ -30,9 +30,9 @@ func (s *Store) BeginIntake() *Intake {
 }
 
 // Append stores a text. A short one stays in memory.
-func (i *Intake) Append(text string, digest uint64) content.Body {
+func (i *Intake) Append(text string, digest uint64) message.Body {
 	if !i.store.keeps(len(text)) {
-		return content.NewBody(text)
+		return message.NewBody(text)
 	}
 	return i.store.append(text, digest, true)
 }
@@ -62,10 +62,10 @@ func (i *Intake) End(referred bool) {
 
 // tookIn reports whether a body of this run may belong to an Intake: one began, and the body was
 // appended.
-func (s *Store) tookIn(body content.Body) bool {
+func (s *Store) tookIn(body message.Body) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.intakes > 0 && comparePlaces(body.Place(), content.Place{Segment: s.tail.segment, Offset: s.tail.offset}) < 0
+	return s.intakes > 0 && comparePlaces(body.Place(), message.Place{Segment: s.tail.segment, Offset: s.tail.offset}) < 0
 }
 
 // sweep reclaims the bodies in the segments of an intake that the current state does not have.

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // takeIn appends the bodies of a snapshot from another node.
-func (n *node) takeIn(i *Intake, from, to, size int) (taken []content.Body) {
+func (n *node) takeIn(i *Intake, from, to, size int) (taken []message.Body) {
 	for seed := from; seed < to; seed++ {
 		taken = append(taken, i.Append(text(seed, size), uint64(seed)))
 	}
@@ -19,7 +19,7 @@ func (n *node) takeIn(i *Intake, from, to, size int) (taken []content.Body) {
 }
 
 // present restores a state with these bodies and makes it the current one.
-func (n *node) present(has ...content.Body) error {
+func (n *node) present(has ...message.Body) error {
 	state := n.store.Begin()
 	for _, body := range has {
 		state.Hold(body)
@@ -55,7 +55,7 @@ func (n *node) segments(want int) {
 func TestBodiesAreTakenIn(t *testing.T) {
 	n := newNode(t)
 	const size = 30_000 // two per segment
-	had := []content.Body{n.send(0, size), n.send(1, size), n.send(2, size), n.send(3, size)}
+	had := []message.Body{n.send(0, size), n.send(1, size), n.send(2, size), n.send(3, size)}
 	n.snapshot()
 	intake := n.store.BeginIntake()
 	taken := n.takeIn(intake, 10, 14, size)
@@ -98,7 +98,7 @@ func TestBodiesThatWereTakenInForNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			const size = 30_000
-			had := []content.Body{n.send(0, size), n.send(1, size)}
+			had := []message.Body{n.send(0, size), n.send(1, size)}
 			n.snapshot()
 			n.state.Free(had[0])
 			n.state.Free(had[1]) // the snapshot on disk has them

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 const (
@@ -39,13 +39,13 @@ type window struct {
 }
 
 // has reports whether a record lies in the window.
-func (w *window) has(body content.Body) bool {
+func (w *window) has(body message.Body) bool {
 	at := body.Place()
 	return at.Segment == w.segment && at.Offset >= w.start && int64(at.Offset-w.start)+recordBytes(body) <= int64(len(w.data))
 }
 
 // leadsTo reports whether a body lies shortly after the last one read.
-func (w *window) leadsTo(body content.Body, bytes int) bool {
+func (w *window) leadsTo(body message.Body, bytes int) bool {
 	at := body.Place()
 	if at.Segment == w.segment+1 {
 		return int(at.Offset) == headBytes
@@ -54,7 +54,7 @@ func (w *window) leadsTo(body content.Body, bytes int) bool {
 }
 
 // find returns the text of a body, if it was prefetched.
-func (a *prefetcher) find(body content.Body, c cipher) (text string, found bool) {
+func (a *prefetcher) find(body message.Body, c cipher) (text string, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, w := range a.windows {
@@ -75,7 +75,7 @@ func (a *prefetcher) find(body content.Body, c cipher) (text string, found bool)
 }
 
 // acquire removes and returns the window that leads to a body, or else one to reuse.
-func (a *prefetcher) acquire(body content.Body) (w *window, leads bool) {
+func (a *prefetcher) acquire(body message.Body) (w *window, leads bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, w := range a.windows {
@@ -103,7 +103,7 @@ func (a *prefetcher) release(w *window) {
 }
 
 // readDisk reads the record of a body from its segment.
-func (s *Store) readDisk(body content.Body) (record []byte, err error) {
+func (s *Store) readDisk(body message.Body) (record []byte, err error) {
 	size := recordBytes(body)
 	if size > int64(s.prefetch.bytes)/2 {
 		return s.readFile(body)
@@ -121,7 +121,7 @@ func (s *Store) readDisk(body content.Body) (record []byte, err error) {
 }
 
 // readWindow reads a window that begins with a body, and returns the record of the body.
-func (s *Store) readWindow(w *window, body content.Body) (record []byte, err error) {
+func (s *Store) readWindow(w *window, body message.Body) (record []byte, err error) {
 	file, err := os.Open(s.path(body.Place().Segment))
 	if err != nil {
 		w.data = w.data[:0]

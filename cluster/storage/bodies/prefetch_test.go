@@ -5,16 +5,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // withBacklog stores bodies, most of them in files only, with windows of 8 KiB.
-func withBacklog(t *testing.T, count, size int) (*node, []content.Body) {
+func withBacklog(t *testing.T, count, size int) (*node, []message.Body) {
 	n := newNode(t)
 	n.store.Close()
 	n.options.CacheBytes = windowsMax * 8 << 10
 	n.open()
-	sent := make([]content.Body, count)
+	sent := make([]message.Body, count)
 	for i := range sent {
 		sent[i] = n.send(i, size)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Reclaimed space counts once: as a hole, as a hole that a restart finds, or with its file.
@@ -15,7 +15,7 @@ func TestFreedBytesAreCountedOnce(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		var kept, deleted []content.Body
+		var kept, deleted []message.Body
 		for i := range 400 {
 			if body := n.send(i, 1000); i%40 == 0 {
 				kept = append(kept, body)
@@ -65,7 +65,7 @@ func TestSpaceComesBackAtItsPace(t *testing.T) {
 			t.Fatal(err)
 		}
 		const size = 70 << 10 // of a body that fills a segment
-		var sent []content.Body
+		var sent []message.Body
 		for i := range 200 {
 			sent = append(sent, n.send(i, size))
 		}

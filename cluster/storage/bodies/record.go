@@ -9,7 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 const (
@@ -50,7 +50,7 @@ func recordSize(segment uint32, text int) int {
 }
 
 // recordBytes returns the bytes that a body takes in a segment.
-func recordBytes(body content.Body) int64 {
+func recordBytes(body message.Body) int64 {
 	return int64(recordSize(body.Place().Segment, body.Len()))
 }
 
@@ -64,7 +64,7 @@ func newCipher(keys *encryption.Keyring) cipher { return cipher{keys, keys.NewSe
 
 // appendRecord appends the record of a text at a place. An encrypted record is bound to the digest
 // instead of storing it: a digest reveals something about its text.
-func (c cipher) appendRecord(dst []byte, at content.Place, text string, digest uint64) []byte {
+func (c cipher) appendRecord(dst []byte, at message.Place, text string, digest uint64) []byte {
 	begin := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(text)))
 	dst = append(dst, 0, 0, 0, 0)
@@ -80,7 +80,7 @@ func (c cipher) appendRecord(dst []byte, at content.Place, text string, digest u
 }
 
 // tiedTo returns the additional data that binds an encrypted body to its place.
-func tiedTo(at content.Place, size int, digest uint64) []byte {
+func tiedTo(at message.Place, size int, digest uint64) []byte {
 	tied := binary.LittleEndian.AppendUint32(make([]byte, 0, 20), at.Segment)
 	tied = binary.LittleEndian.AppendUint32(tied, at.Offset)
 	tied = binary.LittleEndian.AppendUint32(tied, uint32(size))
@@ -88,7 +88,7 @@ func tiedTo(at content.Place, size int, digest uint64) []byte {
 }
 
 // recordChecksum covers a record without the checksum itself.
-func recordChecksum(at content.Place, record []byte) uint32 {
+func recordChecksum(at message.Place, record []byte) uint32 {
 	var place [8]byte
 	binary.LittleEndian.PutUint32(place[:], at.Segment)
 	binary.LittleEndian.PutUint32(place[4:], at.Offset)
@@ -98,14 +98,14 @@ func recordChecksum(at content.Place, record []byte) uint32 {
 
 // isRecordOf reports whether a record belongs to the body. For an encrypted one, textOf also checks
 // the digest.
-func isRecordOf(record []byte, body content.Body) bool {
+func isRecordOf(record []byte, body message.Body) bool {
 	return binary.LittleEndian.Uint32(record) == uint32(body.Len()) &&
 		(encrypted(body.Place().Segment) || binary.LittleEndian.Uint64(record[8:]) == body.Digest()) &&
 		binary.LittleEndian.Uint32(record[4:]) == recordChecksum(body.Place(), record)
 }
 
 // textOf returns the text in a record, which must belong to the body.
-func (c cipher) textOf(record []byte, body content.Body) (string, error) {
+func (c cipher) textOf(record []byte, body message.Body) (string, error) {
 	if !isRecordOf(record, body) {
 		return "", errNotWritten
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/wakeup"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 const (
@@ -21,16 +21,16 @@ const (
 // wrong. Package scrub cannot heal the body meanwhile, because the state cannot be read, and
 // waiting for another node could deadlock (see the package comment). After the last attempt the
 // node ends, see storage.Unreadable.
-func (s *Store) require(body content.Body) (read content.Body, err error) {
+func (s *Store) require(body message.Body) (read message.Body, err error) {
 	whole := context.WithoutCancel(s.options.Life) // a closing node completes the command
 	for try := range requireTries {
 		if try > 0 {
 			wakeup.Sleep(whole, requirePause<<(try-1))
-			s.Uncache([]content.Body{body})
+			s.Uncache([]message.Body{body})
 		}
 		if read, err = s.look(body); err == nil {
 			return read, nil
 		}
 	}
-	return content.Body{}, fmt.Errorf("%s, which a command needs, cannot be read: %w", s.describe(body), err)
+	return message.Body{}, fmt.Errorf("%s, which a command needs, cannot be read: %w", s.describe(body), err)
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // segmentPattern is the name of a segment file.
@@ -43,7 +43,7 @@ func listSegments(dir string) (sizes map[uint32]int64, err error) {
 }
 
 // readFile reads the record of a body from its segment.
-func (s *Store) readFile(body content.Body) (record []byte, err error) {
+func (s *Store) readFile(body message.Body) (record []byte, err error) {
 	file, err := os.Open(s.path(body.Place().Segment))
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // state counts the bodies of one state of the state machine: the current one, or one that is being
@@ -15,7 +15,7 @@ type state struct {
 	counts usage
 	// During a restore: the last appended body, and whether the state refers to a body of this run
 	// that it did not append, which shows that a file is missing.
-	appended content.Place
+	appended message.Place
 	adopted  bool
 	astray   bool
 	inlined  bool // restored from a snapshot with inlined bodies
@@ -35,20 +35,20 @@ func (s *Store) keeps(size int) bool {
 }
 
 // Append stores a text.
-func (t *state) Append(text string, digest uint64) content.Body {
+func (t *state) Append(text string, digest uint64) message.Body {
 	body := t.store.append(text, digest, false)
 	t.appended = body.Place()
 	return body
 }
 
 // Read reads a body.
-func (t *state) Read(body content.Body) (content.Body, error) { return t.store.Read(body) }
+func (t *state) Read(body message.Body) (message.Body, error) { return t.store.Read(body) }
 
 // Require reads a body that a command needs.
-func (t *state) Require(body content.Body) (content.Body, error) { return t.store.require(body) }
+func (t *state) Require(body message.Body) (message.Body, error) { return t.store.require(body) }
 
 // Hold counts a message with the body.
-func (t *state) Hold(body content.Body) {
+func (t *state) Hold(body message.Body) {
 	if !t.adopted && body.Place().Segment >= t.store.first && body.Place() != t.appended && !t.store.tookIn(body) {
 		t.astray = true
 	}
@@ -60,7 +60,7 @@ func (t *state) Hold(body content.Body) {
 }
 
 // Free reverses Hold.
-func (t *state) Free(body content.Body) {
+func (t *state) Free(body message.Body) {
 	t.counts.free(body)
 	t.store.counts.deletedBytes.Add(recordBytes(body))
 }
@@ -82,8 +82,8 @@ func (t *state) Adopt() error {
 	if err := t.missing(); err != nil {
 		return err
 	}
-	t.adopted, t.inlined = true, t.appended != content.Place{}
-	t.counts.collect(content.Place{Segment: math.MaxUint32}) // bodies freed by the restore are part of unused
+	t.adopted, t.inlined = true, t.appended != message.Place{}
+	t.counts.collect(message.Place{Segment: math.MaxUint32}) // bodies freed by the restore are part of unused
 	s.current.Store(t)
 	s.reclaim.adopted(t, t.counts.unused(s.sizes()))
 	return nil
@@ -113,10 +113,10 @@ func (s *Store) RestoredInline() bool {
 }
 
 // end returns the place of the next body.
-func (s *Store) end() content.Place {
+func (s *Store) end() message.Place {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return content.Place{Segment: s.tail.segment, Offset: s.tail.offset}
+	return message.Place{Segment: s.tail.segment, Offset: s.tail.offset}
 }
 
 // sizes returns the sizes of the complete segments.

@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // Options configure a Store. Zero sizes have defaults.
@@ -82,7 +82,7 @@ type Store struct {
 	files    map[uint32]bool // segments that have a file
 	asked    uint64          // number of the newest call of Sync
 	synced   uint64          // number of the newest completed call
-	askedEnd content.Place   // end of the bodies that the newest call covers
+	askedEnd message.Place   // end of the bodies that the newest call covers
 	failed   error           // what stopped the writer
 	intakes  int             // begun in this run
 	intake   *Intake         // the current one; nil: none
@@ -216,7 +216,7 @@ func (s *Store) Stats() Stats {
 }
 
 // append stores a text at the end. takenIn marks a body of the Intake.
-func (s *Store) append(text string, digest uint64, takenIn bool) content.Body {
+func (s *Store) append(text string, digest uint64, takenIn bool) message.Body {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.tail.waiting > unwrittenMax && s.failed == nil && !s.closed {
@@ -230,26 +230,26 @@ func (s *Store) append(text string, digest uint64, takenIn bool) content.Body {
 	if len(s.tail.unwritten) > 1 {
 		s.changed.Broadcast()
 	}
-	return content.StoredBody(at, uint32(len(text)), digest)
+	return message.StoredBody(at, uint32(len(text)), digest)
 }
 
 // ErrGone: no message has the body, and its space was reclaimed.
 var ErrGone = errors.New("the body was deleted meanwhile")
 
 // Read returns a stored body in memory, and reads it from disk if necessary.
-func (s *Store) Read(body content.Body) (content.Body, error) {
+func (s *Store) Read(body message.Body) (message.Body, error) {
 	read, err := s.look(body)
 	switch {
 	case err == nil || storage.Exhausted(err):
 		return read, err
 	case !s.needs(body):
-		return content.Body{}, ErrGone
+		return message.Body{}, ErrGone
 	}
-	return content.Body{}, s.damaged(body, err)
+	return message.Body{}, s.damaged(body, err)
 }
 
 // look reads a body, and leaves the handling of damage to the caller.
-func (s *Store) look(body content.Body) (content.Body, error) {
+func (s *Store) look(body message.Body) (message.Body, error) {
 	if !body.Stored() {
 		return body, nil
 	}
@@ -259,23 +259,23 @@ func (s *Store) look(body content.Body) (content.Body, error) {
 	if !found { // a record never changes, so no lock is needed from here on
 		s.counts.fromDisk.Add(1)
 		if text, found := s.prefetch.find(body, s.cipher); found {
-			return content.NewBody(text), nil
+			return message.NewBody(text), nil
 		}
 		var err error
 		if record, err = s.readDisk(body); err != nil {
-			return content.Body{}, err
+			return message.Body{}, err
 		}
 	}
 	text, err := s.cipher.textOf(record, body)
 	if err != nil {
-		return content.Body{}, err
+		return message.Body{}, err
 	}
-	return content.NewBody(text), nil
+	return message.NewBody(text), nil
 }
 
 // ReadAt reads the body with this place, length and digest.
 func (s *Store) ReadAt(segment, offset, size uint32, digest uint64) (text string, err error) {
-	body, err := s.Read(content.StoredBody(content.Place{Segment: segment, Offset: offset}, size, digest))
+	body, err := s.Read(message.StoredBody(message.Place{Segment: segment, Offset: offset}, size, digest))
 	if err != nil {
 		return "", err
 	}
@@ -284,7 +284,7 @@ func (s *Store) ReadAt(segment, offset, size uint32, digest uint64) (text string
 
 // needs reports whether the state may have a body: its space is reclaimed only if one of its blocks
 // is empty.
-func (s *Store) needs(body content.Body) bool {
+func (s *Store) needs(body message.Body) bool {
 	state := s.current.Load()
 	return state == nil || state.counts.covers(body)
 }

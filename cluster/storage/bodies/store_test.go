@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // node is a Store in a directory, with the bodies of its state.
@@ -50,7 +50,7 @@ func (n *node) open() {
 }
 
 // restart closes the store, opens it again and restores a state with these bodies.
-func (n *node) restart(has ...content.Body) error {
+func (n *node) restart(has ...message.Body) error {
 	n.store.Close()
 	n.open()
 	n.state = n.store.Begin()
@@ -70,7 +70,7 @@ func text(seed, size int) string {
 }
 
 // send appends a body and holds it.
-func (n *node) send(seed, size int) content.Body {
+func (n *node) send(seed, size int) message.Body {
 	body := n.state.Append(text(seed, size), uint64(seed))
 	n.state.Hold(body)
 	return body
@@ -86,7 +86,7 @@ func (n *node) snapshot() {
 	captured.Release()
 }
 
-func (n *node) reads(seed int, body content.Body) {
+func (n *node) reads(seed int, body message.Body) {
 	n.t.Helper()
 	got, err := n.store.Read(body)
 	if err != nil || got.String() != text(seed, body.Len()) {
@@ -95,7 +95,7 @@ func (n *node) reads(seed int, body content.Body) {
 }
 
 // comeBack reads bodies from disk, and again after a restart.
-func (n *node) comeBack(sent []content.Body) {
+func (n *node) comeBack(sent []message.Body) {
 	n.t.Helper()
 	n.snapshot()
 	for i, body := range sent {
@@ -123,7 +123,7 @@ func (n *node) allocated() (bytes int64, files int) {
 
 func TestBodiesComeBack(t *testing.T) {
 	n := newNode(t)
-	var sent []content.Body
+	var sent []message.Body
 	for i := range 300 {
 		sent = append(sent, n.send(i, 128+i*37%5000))
 		n.reads(i, sent[i]) // in memory, or written meanwhile
@@ -160,7 +160,7 @@ func TestWhatWasWrittenStaysInMemory(t *testing.T) {
 func TestSpaceComesBackBehindASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		var sent []content.Body
+		var sent []message.Body
 		for i := range 400 {
 			sent = append(sent, n.send(i, 1000))
 		}
@@ -206,7 +206,7 @@ func TestSpaceComesBackBehindASnapshot(t *testing.T) {
 func TestCapturedBodiesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		var sent []content.Body
+		var sent []message.Body
 		for i := range 400 {
 			sent = append(sent, n.send(i, 1000))
 		}
@@ -241,7 +241,7 @@ func TestCapturedBodiesStay(t *testing.T) {
 func TestPinnedSnapshotStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		var sent []content.Body
+		var sent []message.Body
 		for i := range 400 {
 			sent = append(sent, n.send(i, 1000))
 		}
@@ -385,10 +385,10 @@ func TestOneBodyIsNotAnother(t *testing.T) {
 	n.send(2, 1000)
 	n.snapshot()
 	at := body.Place()
-	for name, other := range map[string]content.Body{
-		"digest": content.StoredBody(at, 1000, 2),
-		"length": content.StoredBody(at, 999, 1),
-		"place":  content.StoredBody(content.Place{Segment: at.Segment, Offset: at.Offset + 1}, 1000, 1),
+	for name, other := range map[string]message.Body{
+		"digest": message.StoredBody(at, 1000, 2),
+		"length": message.StoredBody(at, 999, 1),
+		"place":  message.StoredBody(message.Place{Segment: at.Segment, Offset: at.Offset + 1}, 1000, 1),
 	} {
 		if got, err := n.store.Read(other); err == nil {
 			t.Errorf("another %s gave %d bytes", name, got.Len())

@@ -3,7 +3,7 @@ package bodies
 import (
 	"slices"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 const (
@@ -37,7 +37,7 @@ type tail struct {
 }
 
 // room returns the chunk and the place for a record of n bytes.
-func (t *tail) room(n int, segmentBytes int64) (*chunk, content.Place) {
+func (t *tail) room(n int, segmentBytes int64) (*chunk, message.Place) {
 	if int64(t.offset)+int64(n) > segmentBytes {
 		t.endSegment()
 	}
@@ -58,7 +58,7 @@ func (t *tail) room(n int, segmentBytes int64) (*chunk, content.Place) {
 		t.waiting += int64(headBytes)
 	}
 	last.large = last.large || n >= directBody
-	at := content.Place{Segment: t.segment, Offset: t.offset}
+	at := message.Place{Segment: t.segment, Offset: t.offset}
 	t.offset += uint32(n)
 	t.waiting += int64(n)
 	return last, at
@@ -88,10 +88,10 @@ func (t *tail) last() *chunk {
 }
 
 // find returns the record of a body, if it is in memory.
-func (t *tail) find(body content.Body) (record []byte, found bool) {
+func (t *tail) find(body message.Body) (record []byte, found bool) {
 	at := body.Place()
-	i, begins := slices.BinarySearchFunc(t.chunks, at, func(c *chunk, at content.Place) int {
-		return comparePlaces(content.Place{Segment: c.segment, Offset: c.start}, at)
+	i, begins := slices.BinarySearchFunc(t.chunks, at, func(c *chunk, at message.Place) int {
+		return comparePlaces(message.Place{Segment: c.segment, Offset: c.start}, at)
 	})
 	if !begins {
 		i--

@@ -9,17 +9,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // cached reports whether the page cache has the beginning of a body.
-func (n *node) cached(body content.Body) bool {
+func (n *node) cached(body message.Body) bool {
 	n.t.Helper()
 	return n.cachedAt(body, 0)
 }
 
 // cachedAt checks the page at an offset.
-func (n *node) cachedAt(body content.Body, behind int64) bool {
+func (n *node) cachedAt(body message.Body, behind int64) bool {
 	n.t.Helper()
 	file, err := os.Open(n.store.path(body.Place().Segment))
 	if err != nil {
@@ -67,7 +67,7 @@ func TestLargeBodiesAreWrittenDirectly(t *testing.T) {
 		t.Skip("this file system takes no direct writes:", err)
 	}
 	small := n.send(0, 1000)
-	var large []content.Body
+	var large []message.Body
 	for i, size := range []int{1 << 20, directBody, 3 << 20, 1 << 20, directBody, 300_000, 200_000, 1 << 20} {
 		large = append(large, n.send(1+i, size))
 	}
@@ -82,7 +82,7 @@ func TestLargeBodiesAreWrittenDirectly(t *testing.T) {
 	if cached > len(large)/2 {
 		t.Errorf("%d of %d large bodies are cached", cached, len(large))
 	}
-	for _, body := range []content.Body{small, last} {
+	for _, body := range []message.Body{small, last} {
 		if !n.cached(body) {
 			t.Errorf("a body of %d bytes is not cached", body.Len())
 		}
@@ -96,7 +96,7 @@ func TestWhatIsCheckedIsNotCached(t *testing.T) {
 	n.store.Close()
 	n.options.Dir, n.options.SegmentBytes = filepath.Join(t.TempDir(), "bodies"), 8<<20
 	n.open()
-	var sent []content.Body
+	var sent []message.Body
 	for i := range 5000 {
 		sent = append(sent, n.send(i, 200+i%500))
 	}

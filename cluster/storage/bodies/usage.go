@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // blockBytes is the unit in which a file system frees space.
@@ -40,20 +40,20 @@ type usage struct {
 func newUsage() usage { return usage{segments: map[uint32]*segmentUsage{}} }
 
 // blocksOf returns the first and the last block of a body.
-func blocksOf(body content.Body) (first, last uint32) {
+func blocksOf(body message.Body) (first, last uint32) {
 	at := body.Place().Offset
 	return at / blockBytes, uint32((int64(at) + recordBytes(body) - 1) / blockBytes)
 }
 
 // hold counts a body.
-func (u *usage) hold(body content.Body) {
+func (u *usage) hold(body message.Body) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.add(body)
 }
 
 // add counts a body. The caller holds mu, or u is not yet shared.
-func (u *usage) add(body content.Body) {
+func (u *usage) add(body message.Body) {
 	segment := u.segment(body.Place().Segment)
 	first, last := blocksOf(body)
 	if missing := int(last) + 1 - len(segment.blocks); missing > 0 {
@@ -80,7 +80,7 @@ func (u *usage) segment(number uint32) *segmentUsage {
 }
 
 // free reverses hold.
-func (u *usage) free(body content.Body) {
+func (u *usage) free(body message.Body) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	number := body.Place().Segment
@@ -107,7 +107,7 @@ func (u *usage) free(body content.Body) {
 // and lies before end, where bodies are appended. Empty space after end is kept for the next call.
 // It is called between commands: within a command that moves a body, no queue holds the body for a
 // moment.
-func (u *usage) collect(end content.Place) []run {
+func (u *usage) collect(end message.Place) []run {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var final, open []run
@@ -154,7 +154,7 @@ func appendBlock(runs []run, segment, block uint32) []run {
 }
 
 // covers reports whether every block of a body is in use. A block that is not may be reclaimed.
-func (u *usage) covers(body content.Body) bool {
+func (u *usage) covers(body message.Body) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	segment := u.segments[body.Place().Segment]

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/seriatimq/seriatim/cluster/storage"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // syncBytes are written between two syncs. Otherwise a snapshot would cause one large sync, which
@@ -46,7 +46,7 @@ func (s *Store) write() {
 
 // piece is one step of the writer.
 type piece struct {
-	at    content.Place
+	at    message.Place
 	data  []byte // nil: only sync
 	large bool   // data has bodies that are written directly
 	sync  uint64 // number of the call of Sync that waits for it; 0: none
@@ -73,7 +73,7 @@ func (w *segmentWriter) next() (piece, bool) {
 			// that sync wait until it is done; otherwise it would starve while appends are faster
 			// than the disk.
 			c := s.tail.unwritten[0]
-			at := content.Place{Segment: c.segment, Offset: c.start + uint32(c.written)}
+			at := message.Place{Segment: c.segment, Offset: c.start + uint32(c.written)}
 			due := c.full
 			if sync > 0 {
 				due = comparePlaces(at, s.askedEnd) < 0
@@ -90,7 +90,7 @@ func (w *segmentWriter) next() (piece, bool) {
 }
 
 // comparePlaces orders places as they are written.
-func comparePlaces(a, b content.Place) int {
+func comparePlaces(a, b message.Place) int {
 	return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.Offset, b.Offset))
 }
 
@@ -189,7 +189,7 @@ func (s *Store) sync() error {
 	defer s.mu.Unlock()
 	s.asked++
 	mine := s.asked
-	s.askedEnd = content.Place{Segment: s.tail.segment, Offset: s.tail.offset}
+	s.askedEnd = message.Place{Segment: s.tail.segment, Offset: s.tail.offset}
 	s.changed.Broadcast()
 	for s.synced < mine {
 		if s.failed != nil {

@@ -2,12 +2,12 @@ package logcheck
 
 import (
 	"github.com/seriatimq/seriatim/fsm"
-	"github.com/seriatimq/seriatim/queue/content"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // forgetful is the body store of the twin. It stores only digests, which the state hash needs,
 // because the bodies of a long run do not fit in memory.
-type forgetful struct{ content.Digests }
+type forgetful struct{ message.Digests }
 
 var _ fsm.BodyStore = forgetful{}
 

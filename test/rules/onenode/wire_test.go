@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/test/oracle"
 )
 
@@ -259,7 +259,7 @@ func received(out *body) (queue.Result, error) {
 	var r queue.MessagesReceived
 	for _, m := range out.Messages {
 		x := queue.ReceivedMessage{
-			Body: content.NewBody(m.Body), SenderID: m.Attributes["SenderId"], GroupID: m.Attributes["MessageGroupId"],
+			Body: message.NewBody(m.Body), SenderID: m.Attributes["SenderId"], GroupID: m.Attributes["MessageGroupId"],
 			DeduplicationID: m.Attributes["MessageDeduplicationId"],
 		}
 		if arn := m.Attributes["DeadLetterQueueSourceArn"]; arn != "" {

@@ -288,5 +288,5 @@ func named(of types.Type, name string) bool {
 	return of != nil && strings.HasSuffix(types.Unalias(of).String(), name)
 }
 
-func isBody(of types.Type) bool { return named(of, "/queue/content.Body") }
+func isBody(of types.Type) bool { return named(of, "/queue/message.Body") }
 func isInt(of types.Type) bool  { return named(of, "/queue.Int") }

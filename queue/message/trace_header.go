@@ -1,4 +1,4 @@
-package content
+package message
 
 // traceHeaderLengthMax bounds AWSTraceHeader, which does not count in the size of a message. Ours;
 // headers of AWS are below 256 bytes.
