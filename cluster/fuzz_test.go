@@ -63,7 +63,7 @@ func FuzzMembershipRequest(f *testing.F) {
 		questions.Answer = func(ctx context.Context, _ string, r membership.Request) (membership.Answer, func()) {
 			return inner(ctx, r.From, r) // as if its handshake had proved it
 		}
-		serving.Go(func() { questions.ServeConn(n.life, far) })
+		serving.Go(func() { questions.ServeConn(n.lifetime.life, far) })
 		defer serving.Wait()
 		defer near.Close()
 		if _, err := near.Write(append(text, '\n')); err != nil {

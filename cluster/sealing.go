@@ -38,7 +38,7 @@ func (n *Node) noteAccess() {
 // runSealing wraps the sealing key for all members.
 func (n *Node) runSealing() {
 	last := ""
-	n.process.sealing.Run(n.closing, sealingView{n}, func(err error) {
+	n.process.sealing.Run(n.lifetime.closing, sealingView{n}, func(err error) {
 		if text := err.Error(); text != last {
 			n.log.Warn("the sealing key of the cluster could not be updated, trying again", "error", err)
 			last = text
@@ -155,15 +155,15 @@ func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, option
 }
 
 // firstSecret seals the first access key of a cluster for the leader, and opens it again.
-type firstSecret struct{ sealingView }
+type firstSecret struct{ view sealingView }
 
 // Seal seals the secret of a command.
 func (f firstSecret) Seal(ctx context.Context, cmd *access.CreateAccessKey,
 	execute func(context.Context, queue.Command) error) (*access.CreateAccessKey, error) {
-	return f.n.process.sealing.Seal(ctx, f.sealingView, cmd, execute)
+	return f.view.n.process.sealing.Seal(ctx, f.view, cmd, execute)
 }
 
 // Open opens the secret of an access key.
 func (f firstSecret) Open(ctx context.Context, a access.Key) (string, error) {
-	return f.n.process.sealing.AwaitSecret(ctx, f.sealingView, a)
+	return f.view.n.process.sealing.AwaitSecret(ctx, f.view, a)
 }

@@ -33,7 +33,7 @@ func (f *filler) must(tb testing.TB, c Command) Result {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f.b.events = f.b.events[:0]
+	f.b.scratch.events = f.b.scratch.events[:0]
 	return r
 }
 

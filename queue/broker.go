@@ -50,7 +50,7 @@ type Broker struct {
 	usage  access.Usages
 	bodies message.Store // bodies of messages; publications are in memory
 
-	scratch
+	scratch   scratch
 	senders   *btree.Map[string, *string] // shares equal sender ids; not part of the state
 	unchecked int                         // commands since the last check, with build tag invariants
 }
@@ -142,7 +142,7 @@ func (b *Broker) ApplyAll(at Timestamp, commands []Command, answered func(i int,
 		result, err := b.execute(at, cmd)
 		answered(i, result, err)
 	}
-	b.prefetched.reset()
+	b.scratch.prefetched.reset()
 	b.updateIndexes()
 }
 
@@ -209,8 +209,8 @@ func (b *Broker) beginNow(name string) *Queue {
 
 // touch marks q as changed by the present command.
 func (b *Broker) touch(q *Queue) {
-	if !slices.Contains(b.changed, q) {
-		b.changed = append(b.changed, q)
+	if !slices.Contains(b.scratch.changed, q) {
+		b.scratch.changed = append(b.scratch.changed, q)
 	}
 }
 
@@ -222,14 +222,14 @@ func (b *Broker) finish() {
 
 // endCommand adds the changed queues to the dirty ones.
 func (b *Broker) endCommand() {
-	for i, q := range b.changed {
+	for i, q := range b.scratch.changed {
 		if !q.sums.dirty {
 			q.sums.dirty = true
-			b.dirty = append(b.dirty, q)
+			b.scratch.dirty = append(b.scratch.dirty, q)
 		}
-		b.changed[i] = nil
+		b.scratch.changed[i] = nil
 	}
-	b.changed = b.changed[:0]
+	b.scratch.changed = b.scratch.changed[:0]
 	b.topics.Finish(b.key)
 	b.releases.step(releaseBudget)
 }
@@ -237,22 +237,22 @@ func (b *Broker) endCommand() {
 // updateIndexes updates the broker-wide indexes for the dirty queues and emits their events.
 func (b *Broker) updateIndexes() {
 	b.index()
-	for i, q := range b.dirty {
+	for i, q := range b.scratch.dirty {
 		if q.deliverable(b.now) {
 			b.emit(MessagesAvailable, q.name, 0)
 		}
 		for _, name := range q.groups.sessions.TakeWoken() {
-			b.events = append(b.events, Event{Kind: SessionAvailable, Queue: q.name, Session: name})
+			b.scratch.events = append(b.scratch.events, Event{Kind: SessionAvailable, Queue: q.name, Session: name})
 		}
 		q.sums.dirty = false
-		b.dirty[i] = nil
+		b.scratch.dirty[i] = nil
 	}
-	b.dirty = b.dirty[:0]
+	b.scratch.dirty = b.scratch.dirty[:0]
 }
 
 // index updates the indexes without events. AdvanceClock needs it before the end of an entry.
 func (b *Broker) index() {
-	for _, q := range b.dirty {
+	for _, q := range b.scratch.dirty {
 		b.updateSum(q)
 		b.updateDeadline(q)
 	}
@@ -265,7 +265,7 @@ func (b *Broker) dropFromIndexes(q *Queue) {
 	if q.deadline != 0 {
 		b.deadlines.Delete(queueDeadline{q.deadline, q.incarnation, q.name})
 	}
-	b.dirty = slices.DeleteFunc(b.dirty, func(other *Queue) bool { return other == q })
+	b.scratch.dirty = slices.DeleteFunc(b.scratch.dirty, func(other *Queue) bool { return other == q })
 }
 
 // updateSum replaces the queue's share of the broker's hash and size.
@@ -289,13 +289,13 @@ func (b *Broker) updateSum(q *Queue) {
 }
 
 func (b *Broker) emit(kind EventKind, queue string, count int) {
-	b.events = append(b.events, Event{Kind: kind, Queue: queue, Count: count})
+	b.scratch.events = append(b.scratch.events, Event{Kind: kind, Queue: queue, Count: count})
 }
 
 // TakeEvents appends the events since the last call to dst and removes them from the Broker.
 func (b *Broker) TakeEvents(dst []Event) []Event {
-	dst = append(dst, b.events...)
-	b.events = b.events[:0]
+	dst = append(dst, b.scratch.events...)
+	b.scratch.events = b.scratch.events[:0]
 	return dst
 }
 

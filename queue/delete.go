@@ -110,7 +110,7 @@ func (c *DeleteMessages) delete(b *Broker, q *Queue, handle string) *Error {
 func (b *Broker) deleteFound(q *Queue, m *Message) {
 	q.endAttempt(b.key, m, true)
 	q.remove(b.key, m)
-	b.events = append(b.events, Event{Kind: MessageDeleted, Queue: q.name, Count: 1, Age: b.now.Sub(m.sentAt)})
+	b.scratch.events = append(b.scratch.events, Event{Kind: MessageDeleted, Queue: q.name, Count: 1, Age: b.now.Sub(m.sentAt)})
 }
 
 // EntriesDone answers DeleteMessages and ChangeMessageVisibility: one error or

@@ -118,7 +118,7 @@ func (f *fan) deadLetter(s *topic.Subscription, m *publishedMessage) {
 }
 
 func (f *fan) emit(kind EventKind, queue string) {
-	f.b.events = append(f.b.events, Event{Kind: kind, Queue: queue, Topic: f.topic.Name, Count: 1})
+	f.b.scratch.events = append(f.b.scratch.events, Event{Kind: kind, Queue: queue, Topic: f.topic.Name, Count: 1})
 }
 
 // put stores the message in a queue, and fails if the queue does not exist or has no room. A FIFO
@@ -132,7 +132,7 @@ func (f *fan) put(name string, m *publishedMessage) outcome {
 	if !ok || q.attributes.FIFO && !f.topic.Attributes.FIFO {
 		return failed
 	}
-	if !slices.Contains(f.b.changed, q) {
+	if !slices.Contains(f.b.scratch.changed, q) {
 		q = f.b.beginNow(name) // once for all entries of a batch: expiry can be slow
 	}
 	group := n.GroupID
@@ -165,7 +165,7 @@ func (b *Broker) addReplay(t *topic.Topic, given []Attribute, before attributes.
 		return refusal.New(refusal.ReplayLimitExceeded, "A topic can have ", strconv.Itoa(limits.ReplaysMax),
 			" replays at a time. Wait until one is completed, or remove a ReplayPolicy.")
 	}
-	b.events = append(b.events, Event{Kind: ReplayAdded, Topic: t.Name})
+	b.scratch.events = append(b.scratch.events, Event{Kind: ReplayAdded, Topic: t.Name})
 	return nil
 }
 
@@ -253,7 +253,7 @@ func (c *ReplayMessages) apply(b *Broker) (Result, *Error) {
 // addDelivery adds an item to the outbox and notifies the leader.
 func (b *Broker) addDelivery(i *outbox.Item) {
 	b.outbox.Put(b.key, i)
-	b.events = append(b.events, Event{Kind: DeliveryAdded, Subscription: i.Subscription})
+	b.scratch.events = append(b.scratch.events, Event{Kind: DeliveryAdded, Subscription: i.Subscription})
 }
 
 // enqueue adds the message to the outbox. If the outbox of the subscription is full, the message

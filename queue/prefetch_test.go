@@ -21,7 +21,7 @@ func TestIDsArePrefetchedInBatches(t *testing.T) {
 		commands = append(commands, send(strconv.Itoa(i)), &AdvanceClock{})
 	}
 	commands = append(commands, streamedSend(prefetchBatch, "x"), streamedSend(prefetchBatch-1, "x"), send("last"))
-	w.b.prefetched.reset()
+	w.b.scratch.prefetched.reset()
 	var rounds []int
 	for rest := commands; len(rest) > 0; {
 		n := w.b.prefetch(rest)
@@ -31,7 +31,7 @@ func TestIDsArePrefetchedInBatches(t *testing.T) {
 				for i := range c.Entries {
 					q, _ := w.b.queues.Get("q.fifo")
 					ids := q.deduplicationIDs(&c.Entries[i], "")
-					if next := w.b.prefetched.next; w.b.prefetched.withKey(ids) == ids || w.b.prefetched.next != next+1 {
+					if next := w.b.scratch.prefetched.next; w.b.scratch.prefetched.withKey(ids) == ids || w.b.scratch.prefetched.next != next+1 {
 						t.Fatalf("the key of id %s is not the next one", c.Entries[i].DeduplicationID)
 					}
 				}

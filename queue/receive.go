@@ -93,12 +93,12 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 			return MessagesReceived{}, nil
 		}
 	}
-	s := selection{q: q, now: b.now, limit: int(limit), redrive: b.redriveRule(q), deliver: b.selected}
+	s := selection{q: q, now: b.now, limit: int(limit), redrive: b.redriveRule(q), deliver: b.scratch.selected}
 	if c.Streamed {
 		s.bytesMax = limits.BatchBytesMax
 	}
 	s.run()
-	b.selected = s.deliver[:0]
+	b.scratch.selected = s.deliver[:0]
 	defer clear(s.deliver)
 	b.deadLetter(q, s.deadLetters)
 	d := delivery{receivedAt: b.now, visibleAt: visibleAt}

@@ -94,7 +94,7 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	r.b.queues.Set(q.name, q)
 	r.b.access = r.b.access.WithQueuePolicy(q.name, rec.Attributes.Policy)
 	r.b.followRedrive(q, "")
-	r.b.changed = append(r.b.changed, q)
+	r.b.scratch.changed = append(r.b.scratch.changed, q)
 	r.q, r.last = q, 0
 	return nil
 }
@@ -342,7 +342,7 @@ func (r *Restorer) AddSession(rec SessionRecord) error {
 func (r *Restorer) Finish() (*Broker, error) {
 	r.endMessages()
 	r.b.finish()
-	r.b.events = nil
+	r.b.scratch.events = nil
 	return r.b, nil
 }
 

@@ -125,7 +125,7 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	if err := checkSendBatch(&q.attributes, c); err != nil {
 		return nil, err
 	}
-	out := MessagesSent{Entries: b.sent.Take(len(c.Entries))}
+	out := MessagesSent{Entries: b.scratch.sent.Take(len(c.Entries))}
 	for i := range c.Entries {
 		sent := b.sendEntry(q, &c.Entries[i], c)
 		if sent.Err != nil && !c.Batch {
@@ -155,7 +155,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	s.takeOptions()
 	s.ids = q.deduplicationIDs(e, s.partition)
 	if e.DeduplicationIDGiven {
-		s.ids = b.prefetched.withKey(s.ids)
+		s.ids = b.scratch.prefetched.withKey(s.ids)
 	}
 	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
 		if first, found := q.deduplication.Find(b.key, s.ids, b.now); found {
@@ -212,8 +212,8 @@ func (s *prefetched) withKey(ids deduplication.IDs) deduplication.IDs {
 // prefetch computes the keys of deduplication ids in commands and loads their records into the CPU
 // cache. It returns the number of commands it handled, at least one.
 func (b *Broker) prefetch(commands []Command) (n int) {
-	b.prefetched.reset()
-	for n < len(commands) && len(b.prefetched.keys) < prefetchBatch {
+	b.scratch.prefetched.reset()
+	for n < len(commands) && len(b.scratch.prefetched.keys) < prefetchBatch {
 		if c, sends := commands[n].(*SendMessages); sends {
 			b.prefetchFor(c)
 		}
@@ -227,13 +227,13 @@ func (b *Broker) prefetchFor(c *SendMessages) {
 	if q == nil || !q.attributes.FIFO {
 		return
 	}
-	first := len(b.prefetched.keys)
+	first := len(b.scratch.prefetched.keys)
 	for i := range c.Entries {
 		if e := &c.Entries[i]; e.DeduplicationIDGiven {
-			b.prefetched.keys = append(b.prefetched.keys, q.deduplication.PrefetchKey(b.key, e.DeduplicationID, e.GroupID))
+			b.scratch.prefetched.keys = append(b.scratch.prefetched.keys, q.deduplication.PrefetchKey(b.key, e.DeduplicationID, e.GroupID))
 		}
 	}
-	b.prefetched.read |= q.deduplication.Warm(b.prefetched.keys[first:])
+	b.scratch.prefetched.read |= q.deduplication.Warm(b.scratch.prefetched.keys[first:])
 }
 
 // entriesOf returns the number of records that an accepted send adds.

@@ -30,7 +30,7 @@ func (w *world) fillOutbox(n int, message string) {
 		}
 		w.b.finish()
 	}
-	w.b.events = nil
+	w.b.scratch.events = nil
 }
 
 const outboxFull = " messages that its endpoint has not taken yet, and no dead-letter queue. Nothing was " +
@@ -82,7 +82,7 @@ func TestOutboxIsBoundedInBytes(t *testing.T) {
 			t.Fatalf("%d messages of %d bytes wait", published, len(body))
 		}
 	}
-	w.b.events = nil
+	w.b.scratch.events = nil
 	if published < most*9/10 {
 		t.Errorf("%d messages of %d bytes were too many", published, len(body))
 	}

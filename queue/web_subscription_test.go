@@ -64,7 +64,7 @@ func (w *world) report(subscription uint64, outcome DeliveryOutcome) {
 
 // eventsOf returns the new events of one kind.
 func (w *world) eventsOf(kind EventKind) (all []Event) {
-	for _, e := range w.b.events {
+	for _, e := range w.b.scratch.events {
 		if e.Kind == kind {
 			all = append(all, e)
 		}

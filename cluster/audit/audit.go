@@ -54,8 +54,8 @@ type Auditor struct {
 
 // note is the hashes of this replica at one Audit.
 type note struct {
-	index uint64
-	hashes
+	index  uint64
+	hashes hashes
 }
 
 // hashes are those of a replica's state and log at one index.
@@ -167,7 +167,7 @@ func (a *Auditor) next(members []consensus.Member) *queue.Audit {
 	cmd.Index = own.index
 	for _, m := range members {
 		if m.NodeID == a.NodeID {
-			cmd.Reports = append(cmd.Reports, own.report(a.NodeID))
+			cmd.Reports = append(cmd.Reports, own.hashes.report(a.NodeID))
 		} else if report, sent := a.reports[own.index][m.NodeID]; sent {
 			cmd.Reports = append(cmd.Reports, report)
 		}

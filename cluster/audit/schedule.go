@@ -35,8 +35,8 @@ func (a *Auditor) Run(ctx context.Context, n Node) {
 		var again <-chan time.Time
 		known, own := n.Group.Leadership(), a.newest()
 		if own.index > 0 && known.LeaderID != "" && !known.Self && (sent != own.index || sentTerm != known.Term) {
-			report := &peerpb.Audit{NodeId: a.NodeID, HashVersion: a.hashVersion, Index: own.index, State: own.state[:],
-				Chain: own.chain[:]}
+			report := &peerpb.Audit{NodeId: a.NodeID, HashVersion: a.hashVersion, Index: own.index, State: own.hashes.state[:],
+				Chain: own.hashes.chain[:]}
 			if n.Report(ctx, known, report) {
 				sent, sentTerm = own.index, known.Term
 			} else {

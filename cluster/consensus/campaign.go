@@ -40,7 +40,7 @@ func (g *Group) SinceContact() time.Duration {
 func (g *Group) HeardVoters() []string {
 	var heard []string
 	for _, voter := range g.Voters() {
-		if age, known := g.contacts.last(voter); known && age <= g.options.Timing.Heartbeat {
+		if age, known := g.watches.contacts.last(voter); known && age <= g.options.Timing.Heartbeat {
 			heard = append(heard, voter)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 // Group is one replicated log with its state machine. No type of the consensus library appears in
 // its exported API. Safe for concurrent use.
 type Group struct {
-	options Options
-	stores
+	options   Options
+	stores    stores
 	machine   *machine
 	transport *transport
 	raft      *raft.Raft
@@ -29,8 +29,8 @@ type Group struct {
 	writing   writing
 	// campaigning is held during Campaign.
 	campaigning sync.Mutex
-	watches
-	intakes intakes
+	watches     watches
+	intakes     intakes
 
 	snapshotting    atomic.Bool // one is being taken
 	dead            deadLog
@@ -82,15 +82,15 @@ func (g *Group) ConfirmLeadership(ctx context.Context, term uint64) error {
 	if now, leads := g.LeaderTerm(); !leads || now != term {
 		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, term)
 	}
-	err := g.proof.confirm(ctx, term)
-	g.notifier.now()
+	err := g.watches.proof.confirm(ctx, term)
+	g.watches.notifier.now()
 	return err
 }
 
 // awaitEntry waits for the outcome of a log entry, and passes it to transferWatch. During a
 // leadership transfer the library refuses entries, but no other calls.
 func (g *Group) awaitEntry(ctx context.Context, future raft.Future) error {
-	return g.await(ctx, observedFuture{Future: future, observe: g.transfers.observe})
+	return g.await(ctx, observedFuture{Future: future, observe: g.watches.transfers.observe})
 }
 
 type observedFuture struct {
@@ -120,7 +120,7 @@ func (g *Group) await(ctx context.Context, future raft.Future) error {
 }
 
 // FirstIndex returns the index of the oldest entry in the log; 0 if there is none.
-func (g *Group) FirstIndex() (uint64, error) { return g.log.FirstIndex() }
+func (g *Group) FirstIndex() (uint64, error) { return g.stores.log.FirstIndex() }
 
 // CommitIndex returns the highest index known to be committed.
 func (g *Group) CommitIndex() uint64 { return g.raft.CommitIndex() }
@@ -136,7 +136,7 @@ func (g *Group) WaitApplied(ctx context.Context, index uint64) error {
 // this node's: the applied entries could be of another history.
 func (g *Group) WaitRead(ctx context.Context, term, index uint64) error {
 	return g.wait(ctx, func() bool {
-		if g.history.matched.Load() >= term {
+		if g.watches.history.matched.Load() >= term {
 			return g.appliedUpTo(index)
 		}
 		now, leads := g.LeaderTerm()
@@ -175,7 +175,7 @@ func (g *Group) appliedUpTo(index uint64) bool {
 		if index > g.raft.CommitIndex() {
 			return false
 		}
-		kind, err := g.log.Kind(index)
+		kind, err := g.stores.log.Kind(index)
 		if err != nil || (kind != raft.LogNoop && kind != raft.LogBarrier) {
 			return false
 		}
@@ -190,7 +190,7 @@ func (g *Group) ownHistory(term func() uint64) *history {
 		term:    term,
 		termAt: func(index uint64) (uint64, bool) {
 			var entry raft.Log
-			err := g.log.GetLog(index, &entry)
+			err := g.stores.log.GetLog(index, &entry)
 			return entry.Term, err == nil && entry.Term > 0 // the term is 0 until the log is truncated
 		},
 		foreign: func(why error) { g.options.Fatal(fault.ExitOtherHistory, fmt.Errorf("%w: %w", ErrOtherHistory, why)) },
@@ -204,13 +204,13 @@ var ErrOtherHistory = errors.New("the log of this node contradicts that of its c
 	"Nothing was changed: keep a copy of the data directory, and start this node with an empty one, so that it joins")
 
 // Leadership returns the newest known leader.
-func (g *Group) Leadership() Leadership { return g.leaders.leadership() }
+func (g *Group) Leadership() Leadership { return g.watches.leaders.leadership() }
 
 // LeadershipChanged returns a channel that is closed at the next change of Leadership.
-func (g *Group) LeadershipChanged() <-chan struct{} { return g.leaders.changed.Changed() }
+func (g *Group) LeadershipChanged() <-chan struct{} { return g.watches.leaders.changed.Changed() }
 
 // OwnLeadership delivers each gain and loss of leadership by this node.
-func (g *Group) OwnLeadership() <-chan bool { return g.leaders.own }
+func (g *Group) OwnLeadership() <-chan bool { return g.watches.leaders.own }
 
 // TransferLeadership transfers leadership to another voter that is up to date.
 func (g *Group) TransferLeadership(ctx context.Context) error {
@@ -235,22 +235,22 @@ func (g *Group) Close() error {
 	var problems []error
 	if g.stopped != nil {
 		problems = append(problems, g.stopped.Error())
-		g.transfers.close()
+		g.watches.transfers.close()
 	} else if g.transport != nil {
 		problems = append(problems, g.transport.Close())
 	}
 	if g.questions != nil {
 		problems = append(problems, g.questions.Close())
 	}
-	if g.proof != nil {
-		g.proof.close()
+	if g.watches.proof != nil {
+		g.watches.proof.close()
 	}
 	g.wg.Wait()
-	if g.log != nil {
-		problems = append(problems, g.log.Close())
+	if g.stores.log != nil {
+		problems = append(problems, g.stores.log.Close())
 	}
-	if g.stable != nil {
-		problems = append(problems, g.stable.Close())
+	if g.stores.stable != nil {
+		problems = append(problems, g.stores.stable.Close())
 	}
 	return errors.Join(problems...)
 }

@@ -97,7 +97,7 @@ func newEarlyGroup(t *testing.T, prepare func(n *node)) *groups {
 // awaitPipelines waits until the leader has a pipeline to each follower.
 func awaitPipelines(g *groups, leader *member) {
 	g.T.Helper()
-	for ctx := clustertest.Context(g.T); int(leader.group.notifier.open.Load()) < len(g.All)-1; { // they first catch up
+	for ctx := clustertest.Context(g.T); int(leader.group.watches.notifier.open.Load()) < len(g.All)-1; { // they first catch up
 		g.Propose(20, 21)
 		if ctx.Err() != nil {
 			g.T.Fatal("no pipelines are opened")
@@ -176,7 +176,7 @@ const (
 
 // haveEarly waits until a number of followers answered early messages, or ctx ends.
 func haveEarly(ctx context.Context, leader *member, followers int) (pipelines map[*notifyingPipeline]struct{}, reached bool) {
-	notifier := leader.group.notifier
+	notifier := leader.group.watches.notifier
 	for ctx.Err() == nil {
 		notifier.mu.Lock()
 		pipelines = maps.Clone(notifier.pipelines)

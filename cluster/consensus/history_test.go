@@ -47,7 +47,7 @@ func TestEntriesThatContradictWhatIsApplied(t *testing.T) {
 	}
 	wantForeign(t, ends)
 	var entry raft.Log
-	if err := n.group.log.GetLog(10, &entry); err != nil || entry.Term != 3 || n.raft.LastIndex() != 10 {
+	if err := n.group.stores.log.GetLog(10, &entry); err != nil || entry.Term != 3 || n.raft.LastIndex() != 10 {
 		t.Errorf("entry 10 is of term %d (%v), the log ends at %d", entry.Term, err, n.raft.LastIndex())
 	}
 }
@@ -111,8 +111,8 @@ func TestSnapshotsOfAnotherHistory(t *testing.T) {
 func TestReadWaitsForTheLeadersLog(t *testing.T) {
 	t.Parallel()
 	n, _, _ := oneHistory(t)
-	n.group.history = n.inbound.history
-	n.group.history.match(3)
+	n.group.watches.history = n.inbound.history
+	n.group.watches.history.match(3)
 	ctx := clustertest.Context(t)
 	if err := n.group.WaitRead(ctx, 3, 10); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestReadWaitsForTheLeadersLog(t *testing.T) {
 	if err := n.group.WaitRead(short, 4, 7); err == nil {
 		t.Error("answered for a leader that has not found its log here")
 	}
-	n.group.history.match(4)
+	n.group.watches.history.match(4)
 	if err := n.group.WaitRead(ctx, 4, 7); err != nil {
 		t.Fatal(err)
 	}

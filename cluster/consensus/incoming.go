@@ -71,12 +71,12 @@ func (i *incoming) fetch() (*raft.InstallSnapshotRequest, error) {
 		i.intake = g.options.Bodies.BeginIntake()
 	}
 	var err error
-	if i.file, err = g.snapshots.CreateIncoming(); err != nil {
+	if i.file, err = g.stores.snapshots.CreateIncoming(); err != nil {
 		return nil, err
 	}
 	from := i.partReader()
 	out := bufio.NewWriterSize(i.file, inlineBuffer)
-	err = fsm.FillSnapshot(out, &references{partReader: from}, &bodySource{partReader: from, machine: g.options.Machine, intake: i.intake})
+	err = fsm.FillSnapshot(out, &references{parts: from}, &bodySource{parts: from, machine: g.options.Machine, intake: i.intake})
 	if err == nil {
 		err = out.Flush()
 	}
@@ -141,16 +141,16 @@ func (r partReader) part() ([]byte, error) {
 
 // references reads the references to bodies from the leader, one part at a time.
 type references struct {
-	partReader
+	parts  partReader
 	unread []byte
 }
 
 // Read requests the next part when necessary.
 func (r *references) Read(content []byte) (int, error) {
 	if len(r.unread) == 0 {
-		err := r.want(nil)
+		err := r.parts.want(nil)
 		if err == nil {
-			r.unread, err = r.part()
+			r.unread, err = r.parts.part()
 		}
 		if err != nil {
 			return 0, err
@@ -166,7 +166,7 @@ func (r *references) Read(content []byte) (int, error) {
 
 // bodySource returns the bodies of a snapshot, section by section.
 type bodySource struct {
-	partReader
+	parts   partReader
 	machine *fsm.FSM
 	intake  *bodies.Intake // nil: bodies are in memory
 	digest  func(text string) uint64
@@ -203,7 +203,7 @@ func (f *bodySource) Section(wanted []fsm.WantedBody) error {
 	case len(f.lacking) > wire.WantedMax:
 		return errTooMany
 	case len(f.lacking) > 0:
-		return f.want(f.lacking)
+		return f.parts.want(f.lacking)
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (f *bodySource) Read(wanted fsm.Body) (fsm.Body, error) {
 		return body, nil
 	}
 	for len(f.unread) < wanted.Len() {
-		part, err := f.part()
+		part, err := f.parts.part()
 		if err != nil {
 			return body, err
 		}

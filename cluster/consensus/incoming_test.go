@@ -75,7 +75,7 @@ func TestAnotherBodyIsNotTakenIn(t *testing.T) {
 	defer leader.Close()
 	defer here.Close()
 	go func() { _ = wire.NewConn(leader).SendPart([]byte("rightwrong")) }() // an error shows below
-	f := &bodySource{partReader: partReader{from: wire.NewConn(here), within: func() error { return nil }}}
+	f := &bodySource{parts: partReader{from: wire.NewConn(here), within: func() error { return nil }}}
 	f.Begin(func(text string) uint64 { return uint64(text[0]) })
 	f.held = make([]fsm.Body, 2) // the leader sends both
 	want := message.StoredBody(message.Place{Segment: 1, Offset: 16}, 5, 'r')

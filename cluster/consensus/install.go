@@ -50,7 +50,7 @@ func (g *Group) pin(content io.Reader) (_ *pinned, err error) {
 			p.release()
 		}
 	}()
-	if _, p.content, err = g.snapshots.Open(source.ID()); err != nil {
+	if _, p.content, err = g.stores.snapshots.Open(source.ID()); err != nil {
 		return nil, err
 	}
 	p.size, err = fsm.InlineSnapshotSize(bufio.NewReaderSize(p.content, inlineBuffer))
@@ -58,7 +58,7 @@ func (g *Group) pin(content io.Reader) (_ *pinned, err error) {
 		err = closing
 	}
 	if err == nil {
-		_, p.content, err = g.snapshots.Open(source.ID())
+		_, p.content, err = g.stores.snapshots.Open(source.ID())
 	}
 	return p, err
 }
@@ -161,7 +161,7 @@ func (t *transport) sendReferences(to *wire.Conn, p *pinned, part []byte) error 
 
 func (t *transport) sendBodies(to *wire.Conn, wanted []wire.Wanted, part []byte) error {
 	for _, w := range wanted {
-		text, err := t.Snapshots.readBody(w)
+		text, err := t.options.Snapshots.readBody(w)
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (t *transport) sendBodies(to *wire.Conn, wanted []wire.Wanted, part []byte)
 func (g *Group) readBody(w wire.Wanted) (string, error) {
 	text, err := g.options.Bodies.ReadAt(w.Segment, w.Offset, w.Size, w.Digest)
 	if errors.Is(err, bodies.ErrGone) {
-		g.log.DemandSnapshot()
+		g.stores.log.DemandSnapshot()
 	}
 	return text, err
 }

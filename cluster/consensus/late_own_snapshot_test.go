@@ -25,7 +25,7 @@ func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := n.group.snapshots.Create(1, 10, 3, raft.Configuration{}, 1, n.trans)
+	own, err := n.group.stores.snapshots.Create(1, 10, 3, raft.Configuration{}, 1, n.trans)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 		t.Fatal(err)
 	}
 	captured.Release()
-	if newest := n.group.snapshots.Newest().Index; newest != 25 {
+	if newest := n.group.stores.snapshots.Newest().Index; newest != 25 {
 		t.Errorf("the newest snapshot is said to end at %d, it ends at 25", newest)
 	}
 	if got := leader.appends(n, &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 25, PrevLogTerm: 4, Entries: leader.logs(4, 26, 30),

@@ -66,10 +66,10 @@ func (g *Group) CommittedMembers() (MemberSet, error) {
 	if noted := g.machine.members.newest.Load(); noted != nil {
 		set = *noted
 	}
-	newest := g.snapshots.Newest().Index
+	newest := g.stores.snapshots.Newest().Index
 	known := g.machine.members.inSnapshot.Load()
 	if newest != 0 && (known == nil || known.snapshot != newest) {
-		snapshots, err := g.snapshots.List()
+		snapshots, err := g.stores.snapshots.List()
 		if err != nil {
 			return MemberSet{}, err
 		}
@@ -134,7 +134,7 @@ func (g *Group) TransferTo(ctx context.Context, nodeID string) error {
 // SinceHeard returns the time since a member last answered this leader; known is false if it never
 // did.
 func (g *Group) SinceHeard(nodeID string) (age time.Duration, known bool) {
-	return g.contacts.last(nodeID)
+	return g.watches.contacts.last(nodeID)
 }
 
 // IsMember reports whether a node is in the configuration. Only the leader answers, from committed

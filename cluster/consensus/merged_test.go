@@ -108,7 +108,7 @@ func (a *askedBy) sends(t *testing.T, messages ...*raft.AppendEntriesRequest) {
 
 // writes returns the number of writes of the follower, each with a sync.
 func (a *askedBy) writes() uint64 {
-	count, _ := a.group.log.Writes().Read(func(float64, uint64) {})
+	count, _ := a.group.stores.log.Writes().Read(func(float64, uint64) {})
 	return count
 }
 
@@ -168,7 +168,7 @@ func TestMessagesThatWaitAreWrittenTogether(t *testing.T) {
 	if writes := a.writes() - before; writes != 2 {
 		t.Errorf("%d entries were written with %d syncs, want 2", last-1, writes)
 	}
-	if got, err := a.group.log.LastIndex(); err != nil || got != last {
+	if got, err := a.group.stores.log.LastIndex(); err != nil || got != last {
 		t.Errorf("the log ends at %d, %v", got, err)
 	}
 	if err := a.group.WaitApplied(clustertest.Context(t), last-1); err != nil {
@@ -227,7 +227,7 @@ func TestMessagesTogetherAreAnsweredAsEachByItself(t *testing.T) {
 					t.Fatalf("seed %d, round %d, message %d of %d: %+v, by itself %+v", seed, round, i, len(messages), got[i], want)
 				}
 			}
-			end, _ = single.group.log.LastIndex()
+			end, _ = single.group.stores.log.LastIndex()
 			sameLogs(t, together.group, single.group)
 		}
 		if merges < 10 {
@@ -239,7 +239,7 @@ func TestMessagesTogetherAreAnsweredAsEachByItself(t *testing.T) {
 // termOf returns the term of an entry after these messages.
 func (a *askedBy) termOf(index uint64, messages []*raft.AppendEntriesRequest) (term uint64) {
 	var entry raft.Log
-	if a.group.log.GetLog(index, &entry) == nil {
+	if a.group.stores.log.GetLog(index, &entry) == nil {
 		term = entry.Term
 	}
 	for _, m := range messages {
@@ -255,17 +255,17 @@ func (a *askedBy) termOf(index uint64, messages []*raft.AppendEntriesRequest) (t
 // sameLogs checks that two nodes have the same log and commit index.
 func sameLogs(t *testing.T, a, b *Group) {
 	t.Helper()
-	last, err := a.log.LastIndex()
-	other, also := b.log.LastIndex()
+	last, err := a.stores.log.LastIndex()
+	other, also := b.stores.log.LastIndex()
 	if err != nil || also != nil || last != other || a.CommitIndex() != b.CommitIndex() {
 		t.Fatalf("logs end at %d and %d, committed are %d and %d: %v, %v", last, other, a.CommitIndex(), b.CommitIndex(), err, also)
 	}
 	for index := uint64(1); index <= last; index++ {
 		var one, two raft.Log
-		if err := a.log.GetLog(index, &one); err != nil {
+		if err := a.stores.log.GetLog(index, &one); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.log.GetLog(index, &two); err != nil {
+		if err := b.stores.log.GetLog(index, &two); err != nil {
 			t.Fatal(err)
 		}
 		if one.Term != two.Term || !bytes.Equal(one.Data, two.Data) {

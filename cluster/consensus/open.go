@@ -78,9 +78,9 @@ func Open(ctx context.Context, options Options) (*Group, error) {
 			return nil, errors.Join(err, g.Close())
 		}
 	}
-	g.wg.Go(func() { g.leaders.run(g.ctx) })
-	g.wg.Go(func() { g.notifier.run(g.ctx) })
-	g.wg.Go(func() { g.proof.serve(g.questions) })
+	g.wg.Go(func() { g.watches.leaders.run(g.ctx) })
+	g.wg.Go(func() { g.watches.notifier.run(g.ctx) })
+	g.wg.Go(func() { g.watches.proof.serve(g.questions) })
 	g.wg.Go(g.snapshotWhenDue)
 	return g, nil
 }
@@ -88,31 +88,31 @@ func Open(ctx context.Context, options Options) (*Group, error) {
 // openStores opens log, term and vote, and snapshots. This node sends no message before all of them
 // were read, see openState.
 func (g *Group) openStores() (err error) {
-	if g.stable, err = storage.OpenStableStore(g.options.Dir, g.options.Guard); err != nil {
+	if g.stores.stable, err = storage.OpenStableStore(g.options.Dir, g.options.Guard); err != nil {
 		return err
 	}
 	logs := g.options.Log
 	logs.Opened, logs.Monotonic, logs.Logger = g.options.Clock.Wall(), g.options.Clock.Monotonic, g.raftLogger().Named("log")
-	if g.log, err = storage.OpenLogStore(g.options.Dir, g.options.Guard, logs); err != nil {
+	if g.stores.log, err = storage.OpenLogStore(g.options.Dir, g.options.Guard, logs); err != nil {
 		return err
 	}
 	logger := g.raftLogger().Named("snapshots")
-	if g.snapshots, err = storage.OpenSnapshotStore(g.options.Dir, g.options.Guard, g.options.Snapshot.SyncBytes, logger); err != nil {
+	if g.stores.snapshots, err = storage.OpenSnapshotStore(g.options.Dir, g.options.Guard, g.options.Snapshot.SyncBytes, logger); err != nil {
 		return err
 	}
-	return g.snapshots.Verify()
+	return g.stores.snapshots.Verify()
 }
 
 // openRaft starts consensus.
 func (g *Group) openRaft() error {
-	g.contacts = newContacts(g.options.Clock)
-	g.notifier = newCommitNotifier(g.options.Clock, g.options.Timing.Commit, g.raftLogger().Named("transport"))
+	g.watches.contacts = newContacts(g.options.Clock)
+	g.watches.notifier = newCommitNotifier(g.options.Clock, g.options.Timing.Commit, g.raftLogger().Named("transport"))
 	var running atomic.Pointer[raft.Raft] // nil until the library is started
 	leads := func(term uint64) bool {
 		l := running.Load()
 		return l != nil && l.State() == raft.Leader && l.CurrentTerm() == term
 	}
-	g.history = g.ownHistory(func() uint64 {
+	g.watches.history = g.ownHistory(func() uint64 {
 		if l := running.Load(); l != nil {
 			return l.CurrentTerm()
 		}
@@ -120,22 +120,22 @@ func (g *Group) openRaft() error {
 	})
 	g.transport = newTransport(transportOptions{
 		Life: g.ctx, Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC,
-		Leads: leads, Contacts: g.contacts, Commits: g.notifier,
-		History: g.history, Snapshots: g, Refers: g.options.Bodies != nil, Logger: g.raftLogger().Named("transport"),
+		Leads: leads, Contacts: g.watches.contacts, Commits: g.watches.notifier,
+		History: g.watches.history, Snapshots: g, Refers: g.options.Bodies != nil, Logger: g.raftLogger().Named("transport"),
 	})
-	g.machine.committed = g.notifier.committed
-	g.leaders = newLeadershipWatch(g.options.NodeID, g.transport.links.follow, func() {
+	g.machine.committed = g.watches.notifier.committed
+	g.watches.leaders = newLeadershipWatch(g.options.NodeID, g.transport.links.follow, func() {
 		g.options.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
-	library, err := raft.NewRaft(g.raftConfig(), g.machine, earlyLog{g.log, g.notifier.begun, &g.writing}, g.stable,
-		&g.librarySnaps, g.transport)
+	library, err := raft.NewRaft(g.raftConfig(), g.machine, earlyLog{g.stores.log, g.watches.notifier.begun, &g.writing}, g.stores.stable,
+		&g.stores.librarySnaps, g.transport)
 	if err != nil {
 		return fmt.Errorf("start consensus: %w", errors.Join(err, g.options.Guard.Poisoned()))
 	}
 	running.Store(library)
 	g.raft = library
 	g.machine.live.Store(true)
-	g.proof = &leadershipProof{
+	g.watches.proof = &leadershipProof{
 		nodeID: g.options.NodeID, term: library.CurrentTerm, voters: g.Voters, timeout: g.options.Timing.Heartbeat, life: g.ctx,
 		askers: make(map[string]*termAsker),
 		dial: func(ctx context.Context, nodeID string) (net.Conn, error) {
@@ -143,11 +143,11 @@ func (g *Group) openRaft() error {
 		},
 	}
 	g.questions = g.options.Network.Listener(peernet.KindTerms, g.options.ID)
-	g.leaders.source = library
-	g.notifier.watch(library)
-	observer := g.leaders.observer()
+	g.watches.leaders.source = library
+	g.watches.notifier.watch(library)
+	observer := g.watches.leaders.observer()
 	g.raft.RegisterObserver(observer)
-	g.transfers = &transferWatch{
+	g.watches.transfers = &transferWatch{
 		timeout: transferTimeoutFactor * g.options.Timing.Election,
 		leads:   func() bool { return g.raft.State() == raft.Leader },
 		probe:   func() error { return g.raft.Barrier(g.options.Timing.Enqueue).Error() },
@@ -179,7 +179,7 @@ func (g *Group) raftConfig() *raft.Config {
 	c.TrailingLogs = math.MaxUint64
 	c.NoSnapshotRestoreOnStart = true // openState restored it
 	c.NoLegacyTelemetry = true
-	c.NotifyCh = g.leaders.notify
+	c.NotifyCh = g.watches.leaders.notify
 	c.Logger = g.raftLogger()
 	return c
 }

@@ -77,7 +77,7 @@ func openPipeline(t *testing.T) (p *pipeline, to *transport, b *peernet.Network)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = newPipeline(from.links, use, from.Leads, from.Timeout, from.Contacts)
+	p = newPipeline(from.links, use, from.options.Leads, from.options.Timeout, from.options.Contacts)
 	t.Cleanup(func() { _, _, _ = p.Close(), to.Close(), from.Close() })
 	return p, to, b
 }

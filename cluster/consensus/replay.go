@@ -31,16 +31,16 @@ const (
 // openState restores the newest snapshot, reads the whole log, and applies the entries known to be
 // committed. It stops when ctx ends.
 func (g *Group) openState(ctx context.Context, state stateMachine) error {
-	g.machine = newMachine(g.ctx, state, g.options, g.log, g.snapshots)
-	metas, err := g.snapshots.List()
+	g.machine = newMachine(g.ctx, state, g.options, g.stores.log, g.stores.snapshots)
+	metas, err := g.stores.snapshots.List()
 	if err != nil {
 		return err
 	}
 	var newest raft.SnapshotMeta
 	if len(metas) > 0 {
 		newest = *metas[0]
-		g.log.SnapshotDueAfter(max(g.options.Snapshot.LogBytes, g.snapshots.Newest().Bytes))
-		content, err := g.snapshots.OpenToRestore(metas[0])
+		g.stores.log.SnapshotDueAfter(max(g.options.Snapshot.LogBytes, g.stores.snapshots.Newest().Bytes))
+		content, err := g.stores.snapshots.OpenToRestore(metas[0])
 		if err != nil {
 			return err
 		}
@@ -61,10 +61,10 @@ func (g *Group) openState(ctx context.Context, state stateMachine) error {
 	if err := g.finishInstall(newest); err != nil {
 		return err
 	}
-	g.log.NoteCommitted(g.machine.applied.Load)
-	g.librarySnaps = librarySnapshots{SnapshotStore: g.snapshots}
+	g.stores.log.NoteCommitted(g.machine.applied.Load)
+	g.stores.librarySnaps = librarySnapshots{SnapshotStore: g.stores.snapshots}
 	if r.reached.Index > 0 {
-		g.librarySnaps.atStart.Store(&r.reached)
+		g.stores.librarySnaps.atStart.Store(&r.reached)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func newReplay(ctx context.Context, g *Group, from raft.SnapshotMeta) *replay {
 	r := &replay{
 		ctx:          ctx,
 		group:        g,
-		until:        g.log.KnownCommitted(),
+		until:        g.stores.log.KnownCommitted(),
 		reached:      from,
 		batches:      make(chan []*raft.Log, replayBatches),
 		applied:      make(chan struct{}),
@@ -100,7 +100,7 @@ func newReplay(ctx context.Context, g *Group, from raft.SnapshotMeta) *replay {
 // turned into a panic, so that it is reported as damage.
 func (r *replay) read(marked bool) error {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	_, err := r.group.log.Verify(r.reached.Index, marked, r.visit)
+	_, err := r.group.stores.log.Verify(r.reached.Index, marked, r.visit)
 	return err
 }
 

@@ -74,7 +74,7 @@ func (g *Group) restore(ctx context.Context, index uint64, content io.ReadCloser
 	case <-g.ctx.Done():
 		return fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)
 	}
-	g.log.SnapshotTaken(g.log.Appended(), g.log.Deleted(), g.snapshotDue())
+	g.stores.log.SnapshotTaken(g.stores.log.Appended(), g.stores.log.Deleted(), g.snapshotDue())
 	return nil
 }
 

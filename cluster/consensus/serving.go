@@ -22,7 +22,7 @@ func (t *transport) serve() {
 }
 
 func (t *transport) accept(kind peernet.Kind) {
-	listener := t.Network.Listener(kind, t.Group)
+	listener := t.options.Network.Listener(kind, t.options.Group)
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -35,7 +35,7 @@ func (t *transport) accept(kind peernet.Kind) {
 // endServing closes the listeners and waits for the connections, which end with t.open.
 func (t *transport) endServing() {
 	for _, kind := range []peernet.Kind{peernet.KindConsensus, peernet.KindInstall} {
-		_ = t.Network.Listener(kind, t.Group).Close()
+		_ = t.options.Network.Listener(kind, t.options.Group).Close()
 	}
 	t.serving.Wait()
 }
@@ -87,15 +87,15 @@ func (a *asker) other(request any) error {
 	rpc := raft.RPC{Command: request}
 	install, last := request.(*raft.InstallSnapshotRequest)
 	if last && a.kind == peernet.KindInstall {
-		snapshot := &incoming{group: a.transport.Snapshots, conn: a.conn, from: a.from, request: install}
+		snapshot := &incoming{group: a.transport.options.Snapshots, conn: a.conn, from: a.from, request: install}
 		defer snapshot.close()
 		rpc.Reader = snapshot
 	} else if last { // the library may stop reading
-		rpc.Reader = inTime{a.from.Snapshot(install.Size), a.conn, a.transport.Timeout}
+		rpc.Reader = inTime{a.from.Snapshot(install.Size), a.conn, a.transport.options.Timeout}
 	}
 	answer, err := a.ask(rpc)
 	if _, here := rpc.Reader.(*incoming); here && err == nil && answer.Error != nil && !needsWhole(answer.Error) {
-		a.transport.Logger.Warn("a snapshot of the leader could not be installed", "error", answer.Error)
+		a.transport.options.Logger.Warn("a snapshot of the leader could not be installed", "error", answer.Error)
 		return answer.Error // the leader tries again
 	}
 	if err == nil {
@@ -177,13 +177,13 @@ func (a *asker) waiting(first *raft.AppendEntriesRequest) (requests []*raft.Appe
 // ask passes a message to the library and waits for the answer.
 func (a *asker) ask(rpc raft.RPC) (raft.RPCResponse, error) {
 	rpc.RespChan = a.answers
-	applied := a.transport.History.applied()
+	applied := a.transport.options.History.applied()
 	a.transport.inbound.receive(rpc)
 	select {
 	case answer := <-a.answers:
 		if message, ok := rpc.Command.(*raft.AppendEntriesRequest); ok {
 			if appended, ok := answer.Response.(*raft.AppendEntriesResponse); ok && answer.Error == nil {
-				a.transport.History.answered(message, appended, applied)
+				a.transport.options.History.answered(message, appended, applied)
 			}
 		}
 		return answer, nil
@@ -194,7 +194,7 @@ func (a *asker) ask(rpc raft.RPC) (raft.RPCResponse, error) {
 
 // reply answers a message.
 func (a *asker) reply(answer any, failure error) error {
-	if err := a.conn.SetWriteDeadline(environment.DeadlineAfter(a.transport.Timeout)); err != nil {
+	if err := a.conn.SetWriteDeadline(environment.DeadlineAfter(a.transport.options.Timeout)); err != nil {
 		return err
 	}
 	return a.from.Reply(answer, failure)
@@ -206,8 +206,8 @@ func (t *transport) noteEnd(err error) {
 		return
 	}
 	if errors.Is(err, frame.ErrDamaged) {
-		t.Logger.Error("a connection of another node is closed", "error", err)
+		t.options.Logger.Error("a connection of another node is closed", "error", err)
 		return
 	}
-	t.Logger.Debug("a connection of another node is closed", "error", err)
+	t.options.Logger.Debug("a connection of another node is closed", "error", err)
 }

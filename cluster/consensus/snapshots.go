@@ -14,19 +14,19 @@ const snapshotRetryPart = 8
 
 // snapshotWhenDue takes a snapshot whenever enough was written or deleted, until the group closes.
 func (g *Group) snapshotWhenDue() {
-	g.log.SnapshotDueAfter(g.snapshotDue())
+	g.stores.log.SnapshotDueAfter(g.snapshotDue())
 	for {
 		select {
 		case <-g.ctx.Done():
 			return
-		case <-g.log.WhenSnapshotDue():
+		case <-g.stores.log.WhenSnapshotDue():
 		}
-		if !g.log.SnapshotDue() {
+		if !g.stores.log.SnapshotDue() {
 			continue // the signal was sent before the last snapshot was done
 		}
 		if err := g.Snapshot(g.ctx); err != nil && g.ctx.Err() == nil {
 			g.options.Logger.Warn("no snapshot could be taken, retrying later", "error", err)
-			g.log.PostponeSnapshot(snapshotRetryPart)
+			g.stores.log.PostponeSnapshot(snapshotRetryPart)
 		}
 	}
 }
@@ -36,11 +36,11 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	g.snapshotting.Store(true)
 	defer g.snapshotting.Store(false)
 	settings := g.raft.ReloadableConfig()
-	settings.TrailingLogs = g.log.Trailing(g.raft.LastIndex(), g.options.Snapshot.TrailingBytes)
+	settings.TrailingLogs = g.stores.log.Trailing(g.raft.LastIndex(), g.options.Snapshot.TrailingBytes)
 	if err := g.raft.ReloadConfig(settings); err != nil {
 		return err
 	}
-	appended, deleted, began := g.log.Appended(), g.log.Deleted(), g.options.Clock.Monotonic()
+	appended, deleted, began := g.stores.log.Appended(), g.stores.log.Deleted(), g.options.Clock.Monotonic()
 	err := g.await(ctx, g.raft.Snapshot())
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return nil // no entry since the start; the next entry checks again
@@ -51,7 +51,7 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	if err := g.dropInlined(); err != nil {
 		return err
 	}
-	g.log.SnapshotTaken(appended, deleted, g.snapshotDue())
+	g.stores.log.SnapshotTaken(appended, deleted, g.snapshotDue())
 	g.snapshotsTaken.Add(1)
 	g.snapshotSeconds.Observe((g.options.Clock.Monotonic() - began).Seconds())
 	return nil
@@ -75,12 +75,12 @@ func (g *Group) ReclaimSpace(free uint64, state int64) bool {
 	}
 	size := state
 	if size == 0 {
-		size = g.snapshots.Newest().Bytes
+		size = g.stores.snapshots.Newest().Bytes
 	}
-	if !worthReclaiming(g.log.Unreclaimed(), size, free) {
+	if !worthReclaiming(g.stores.log.Unreclaimed(), size, free) {
 		return false
 	}
-	g.log.DemandSnapshot()
+	g.stores.log.DemandSnapshot()
 	return true
 }
 
@@ -106,14 +106,14 @@ type deadLog struct {
 // messages, and reports whether it does: a start would apply it all. state is the memory of the
 // state, lost the total by which it ever shrank, in bytes; both exclude bodies in segments.
 func (g *Group) DropDeadLog(free uint64, state, lost int64) bool {
-	lost += g.log.Deleted()
-	if snapshotted := g.log.Snapshotted(); snapshotted != g.dead.snapshot {
+	lost += g.stores.log.Deleted()
+	if snapshotted := g.stores.log.Snapshotted(); snapshotted != g.dead.snapshot {
 		g.dead = deadLog{snapshotted, lost}
 	}
-	if g.snapshotting.Load() || !mostlyDead(g.log.Appended()-g.dead.snapshot, g.options.Snapshot.LogBytes, state, lost-g.dead.lost, free) {
+	if g.snapshotting.Load() || !mostlyDead(g.stores.log.Appended()-g.dead.snapshot, g.options.Snapshot.LogBytes, state, lost-g.dead.lost, free) {
 		return false
 	}
-	g.log.DemandSnapshot()
+	g.stores.log.DemandSnapshot()
 	return true
 }
 
@@ -130,15 +130,15 @@ const inlinedDue = 64 << 10
 // dropInlined removes a snapshot with inlined bodies once a newer one exists.
 func (g *Group) dropInlined() error {
 	inlined := g.machine.inlined.Load()
-	if inlined == 0 || g.snapshots.Newest().Index <= inlined {
+	if inlined == 0 || g.stores.snapshots.Newest().Index <= inlined {
 		return nil
 	}
-	metas, err := g.snapshots.List()
+	metas, err := g.stores.snapshots.List()
 	if err != nil || len(metas) == 0 {
 		return err
 	}
 	g.machine.inlined.CompareAndSwap(inlined, 0)
-	return g.snapshots.DropOlder(metas[0].ID)
+	return g.stores.snapshots.DropOlder(metas[0].ID)
 }
 
 // snapshotSpread: the nodes' snapshots are spread over one part in 4 of the log between two of
@@ -147,11 +147,11 @@ const snapshotSpread = 4
 
 // snapshotDue returns the bytes of log after which this node takes the next snapshot.
 func (g *Group) snapshotDue() int64 {
-	if inlined := g.machine.inlined.Load(); inlined != 0 && g.snapshots.Newest().Index <= inlined {
+	if inlined := g.machine.inlined.Load(); inlined != 0 && g.stores.snapshots.Newest().Index <= inlined {
 		return inlinedDue
 	}
 	// Writing a state larger than the log since the last snapshot would cost more than it saves.
-	due := max(g.options.Snapshot.LogBytes, g.snapshots.Newest().Bytes)
+	due := max(g.options.Snapshot.LogBytes, g.stores.snapshots.Newest().Bytes)
 	var ids []string
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
 		ids = append(ids, string(server.ID))

@@ -40,7 +40,7 @@ func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 		if stats := leader.group.Stats(); stats.SnapshotsTaken == 0 || stats.LastSnapshotIndex == 0 || stats.SnapshotPause <= 0 {
 			t.Fatalf("no snapshot was taken: %+v", stats)
 		}
-		first, err := leader.group.log.FirstIndex()
+		first, err := leader.group.stores.log.FirstIndex()
 		if err != nil || first <= stopped {
 			t.Fatalf("the log begins at %d, %v: it was not shortened", first, err)
 		}
@@ -48,7 +48,7 @@ func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 		g.Agree(last)
 		g.Agree(g.Propose(160, 170))                       // the log is wiped after the state is restored
 		restored := behind.group.Stats().SnapshotsRestored // the first is its own
-		if first, err := behind.group.log.FirstIndex(); err != nil || first <= stopped || restored < 2 {
+		if first, err := behind.group.stores.log.FirstIndex(); err != nil || first <= stopped || restored < 2 {
 			t.Errorf("the follower stopped at %d and its log begins at %d, %v: it got no snapshot", stopped, first, err)
 		}
 		g.stopAll()
@@ -144,7 +144,7 @@ func finishInstall(t *testing.T, store string, beyond int) {
 		t.Fatal(err)
 	}
 	g.start(behind)
-	if first, err := behind.group.log.FirstIndex(); err != nil || first > 0 && first <= last {
+	if first, err := behind.group.stores.log.FirstIndex(); err != nil || first > 0 && first <= last {
 		t.Errorf("the log begins at %d, %v, the snapshot ends at %d", first, err, last)
 	}
 	g.Agree(last)
@@ -157,18 +157,18 @@ func finishInstall(t *testing.T, store string, beyond int) {
 // entriesOf returns the log of a member by index.
 func entriesOf(t *testing.T, m *member) map[uint64]*raft.Log {
 	t.Helper()
-	first, err := m.group.log.FirstIndex()
+	first, err := m.group.stores.log.FirstIndex()
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := m.group.log.LastIndex()
+	last, err := m.group.stores.log.LastIndex()
 	if err != nil {
 		t.Fatal(err)
 	}
 	entries := map[uint64]*raft.Log{}
 	for index := max(first, 1); index <= last; index++ {
 		entries[index] = new(raft.Log)
-		if err := m.group.log.GetLog(index, entries[index]); err != nil {
+		if err := m.group.stores.log.GetLog(index, entries[index]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -307,11 +307,11 @@ func TestSnapshotsTakeTheirTime(t *testing.T) {
 		t.Error("a snapshot of an unknown size takes its time")
 	}
 	g.snapshotAll()
-	maySlowDown, size, began := one.machine.maySlowDown(), one.snapshots.Newest().Bytes, one.log.Appended()
+	maySlowDown, size, began := one.machine.maySlowDown(), one.stores.snapshots.Newest().Bytes, one.stores.log.Appended()
 	if !maySlowDown(size / 2) {
 		t.Error("no log was written, and the snapshot hurries")
 	}
-	for n := 10; one.log.Appended()-began < half; n += 100 {
+	for n := 10; one.stores.log.Appended()-began < half; n += 100 {
 		g.Agree(g.Propose(n, n+100))
 	}
 	if maySlowDown(size / 2) {
@@ -377,7 +377,7 @@ func TestSpaceIsReclaimedOnce(t *testing.T) {
 	if group.ReclaimSpace(free, state) {
 		t.Error("nothing was deleted, and a snapshot is asked for")
 	}
-	group.log.NoteDeleted(2 * reclaimLeast)
+	group.stores.log.NoteDeleted(2 * reclaimLeast)
 	group.snapshotting.Store(true)
 	if group.ReclaimSpace(free, state) {
 		t.Error("a second one is asked for while one is being written")
@@ -391,7 +391,7 @@ func TestSpaceIsReclaimedOnce(t *testing.T) {
 			t.Fatal("none is taken")
 		}
 	}
-	if waits := group.log.Unreclaimed(); waits != 0 {
+	if waits := group.stores.log.Unreclaimed(); waits != 0 {
 		t.Errorf("%d deleted bytes wait behind it", waits)
 	}
 	if group.ReclaimSpace(free, state) {

@@ -32,22 +32,22 @@ type Stats struct {
 
 // Stats describes the group for status and metrics.
 func (g *Group) Stats() Stats {
-	leadership := g.leaders.leadership()
+	leadership := g.watches.leaders.leadership()
 	stats := Stats{
 		Term:              leadership.Term,
 		LeaderID:          leadership.LeaderID,
 		CommitIndex:       g.raft.CommitIndex(),
 		AppliedIndex:      g.machine.applied.Load(),
 		LastIndex:         g.raft.LastIndex(),
-		LastSnapshotIndex: g.snapshots.Newest().Index,
-		LeaderChanges:     g.leaders.leaderChanges(),
+		LastSnapshotIndex: g.stores.snapshots.Newest().Index,
+		LeaderChanges:     g.watches.leaders.leaderChanges(),
 		SnapshotsTaken:    g.snapshotsTaken.Load(),
 		SnapshotPause:     time.Duration(g.machine.paused.Load()),
 		ApplyLongest:      time.Duration(g.machine.longest.Load()),
 		SnapshotsRestored: g.machine.restored.Load(),
 		SnapshotBytesSent: g.transport.snapshotBytes.Load(),
 		SnapshotSeconds:   g.snapshotSeconds,
-		LogWriteSeconds:   g.log.Writes(),
+		LogWriteSeconds:   g.stores.log.Writes(),
 	}
 	if g.appliedUpTo(stats.CommitIndex) {
 		stats.AppliedIndex = stats.CommitIndex
@@ -81,10 +81,10 @@ func (g *Group) member(server raft.Server, stats Stats) Member {
 			member.LastContact, member.LagEntries = 0, 0
 		}
 	default:
-		if age, known := g.contacts.last(member.NodeID); known && stats.LeaderID == g.options.NodeID {
+		if age, known := g.watches.contacts.last(member.NodeID); known && stats.LeaderID == g.options.NodeID {
 			member.LastContact = age.Milliseconds()
 		}
-		if matched, known := g.contacts.matched(member.NodeID, stats.Term); known && stats.LeaderID == g.options.NodeID {
+		if matched, known := g.watches.contacts.matched(member.NodeID, stats.Term); known && stats.LeaderID == g.options.NodeID {
 			member.LagEntries = max(0, int64(stats.LastIndex)-int64(matched))
 		}
 	}
@@ -110,9 +110,9 @@ func role(state raft.RaftState, voter bool) string {
 func (g *Group) Files() (files storage.Files, err error) {
 	// The end is read first: entries appended meanwhile are encrypted.
 	var failed [4]error
-	files.LogEnds, failed[0] = g.log.LastIndex()
-	files.LogBegins, failed[1] = g.log.FilesBegin()
-	files.Log, failed[2] = g.log.Keys()
-	files.Snapshots, failed[3] = g.snapshots.Keys()
+	files.LogEnds, failed[0] = g.stores.log.LastIndex()
+	files.LogBegins, failed[1] = g.stores.log.FilesBegin()
+	files.Log, failed[2] = g.stores.log.Keys()
+	files.Snapshots, failed[3] = g.stores.snapshots.Keys()
 	return files, errors.Join(failed[:]...)
 }

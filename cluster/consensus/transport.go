@@ -20,7 +20,7 @@ import (
 // serving.go answers other nodes, pipeline.go sends entries to a follower that keeps up. Safe for
 // concurrent use.
 type transport struct {
-	transportOptions
+	options transportOptions
 	inbound *inbound
 	links   *links
 	stopped <-chan struct{} // closed when the group closes
@@ -58,7 +58,7 @@ type transportOptions struct {
 // newTransport starts to accept connections for a group.
 func newTransport(options transportOptions) *transport {
 	t := &transport{
-		transportOptions: options, inbound: newInbound(options.History), stopped: options.Life.Done(),
+		options: options, inbound: newInbound(options.History), stopped: options.Life.Done(),
 		links: newLinks(options.Life, options.Network, options.Group, options.Timeout),
 	}
 	t.open, t.cancel = context.WithCancel(options.Life)
@@ -67,7 +67,9 @@ func newTransport(options transportOptions) *transport {
 }
 
 // LocalAddr returns the id of this node: votes contain no address.
-func (t *transport) LocalAddr() raft.ServerAddress { return raft.ServerAddress(t.Network.NodeID()) }
+func (t *transport) LocalAddr() raft.ServerAddress {
+	return raft.ServerAddress(t.options.Network.NodeID())
+}
 
 // EncodePeer encodes the address of a node, which is its id.
 func (t *transport) EncodePeer(_ raft.ServerID, address raft.ServerAddress) []byte {
@@ -97,16 +99,16 @@ var errDeposed = errors.New("this node does not lead any more in the term of the
 // uncommitted entries of its own. A message composed while this node leads in its term is correct.
 func (t *transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest,
 	resp *raft.AppendEntriesResponse) error {
-	if !t.Leads(args.Term) {
+	if !t.options.Leads(args.Term) {
 		return errDeposed
 	}
 	return inParts(args, resp, t.stopped, func(part *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 		err := t.retry(func() error { return t.links.exchange(id, part, resp) })
 		if err == nil {
-			t.Contacts.answered(string(id), part, resp)
+			t.options.Contacts.answered(string(id), part, resp)
 		}
 		if err == nil && resp.Success {
-			t.Commits.confirms(id, part)
+			t.options.Commits.confirms(id, part)
 		}
 		return err
 	})
@@ -118,7 +120,7 @@ func (t *transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress
 	if err != nil {
 		return nil, err
 	}
-	return t.Commits.pipeline(id, newPipeline(t.links, l, t.Leads, t.Timeout, t.Contacts)), nil
+	return t.options.Commits.pipeline(id, newPipeline(t.links, l, t.options.Leads, t.options.Timeout, t.options.Contacts)), nil
 }
 
 // RequestVote asks for a vote.
@@ -135,7 +137,7 @@ func (t *transport) RequestPreVote(id raft.ServerID, _ raft.ServerAddress, args 
 
 // TimeoutNow asks a node to campaign; also this node, see campaign.go.
 func (t *transport) TimeoutNow(id raft.ServerID, _ raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
-	if string(id) != t.Network.NodeID() {
+	if string(id) != t.options.Network.NodeID() {
 		return t.links.exchange(id, args, resp)
 	}
 	answer, err := t.inbound.ask(raft.RPC{Command: args})
@@ -157,8 +159,8 @@ const snapshotStep = 256 << 10
 func (t *transport) InstallSnapshot(
 	id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, content io.Reader,
 ) error {
-	if t.Refers {
-		p, err := t.Snapshots.pin(content)
+	if t.options.Refers {
+		p, err := t.options.Snapshots.pin(content)
 		if err != nil {
 			return err // the library retries, with the newest snapshot
 		}
@@ -173,7 +175,7 @@ func (t *transport) InstallSnapshot(
 			}
 			return err
 		}
-		whole := t.Snapshots.whole(p)
+		whole := t.options.Snapshots.whole(p)
 		defer whole.close()
 		content = whole
 	}
@@ -197,7 +199,7 @@ func (t *transport) InstallSnapshot(
 
 // installTimeout returns the timeout for installing a snapshot of a size.
 func (t *transport) installTimeout(size int64) time.Duration {
-	return max(t.Timeout, t.Timeout*time.Duration(size/snapshotStep))
+	return max(t.options.Timeout, t.options.Timeout*time.Duration(size/snapshotStep))
 }
 
 // Close ends the connections and stops answering.

@@ -25,22 +25,22 @@ func truncationRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntri
 // that ends before the snapshot: a gap, which no store accepts. The log holds nothing that is
 // needed: it ends before the snapshot or contradicts it.
 func (g *Group) finishInstall(newest raft.SnapshotMeta) error {
-	first, err := g.log.FirstIndex()
+	first, err := g.stores.log.FirstIndex()
 	if err != nil {
 		return err
 	}
-	last, err := g.log.LastIndex()
+	last, err := g.stores.log.LastIndex()
 	if err != nil || last == 0 || first > newest.Index {
 		return err
 	}
 	if last >= newest.Index {
 		var entry raft.Log
-		if err := g.log.GetLog(newest.Index, &entry); err != nil || entry.Term == newest.Term {
+		if err := g.stores.log.GetLog(newest.Index, &entry); err != nil || entry.Term == newest.Term {
 			return err
 		}
 	}
 	g.options.Logger.Info("removing the log that an installed snapshot replaced", "first", first, "last", last, "snapshot", newest.Index)
-	if err := g.log.DeleteRange(first, last); err != nil {
+	if err := g.stores.log.DeleteRange(first, last); err != nil {
 		return fmt.Errorf("remove the log that a snapshot has replaced: %w", errors.Join(err, g.options.Guard.Poisoned()))
 	}
 	return nil

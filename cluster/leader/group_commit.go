@@ -39,7 +39,7 @@ type groupCommitterOptions struct {
 // groupCommitter packs waiting commands into log entries. It lives as long as one Term. submit is
 // safe for concurrent use; run has one caller.
 type groupCommitter struct {
-	groupCommitterOptions
+	options groupCommitterOptions
 
 	mu       sync.Mutex
 	internal []*Submission // of the leader itself, proposed before those of clients
@@ -63,10 +63,10 @@ type groupCommitter struct {
 
 func newGroupCommitter(options groupCommitterOptions) *groupCommitter {
 	c := &groupCommitter{
-		groupCommitterOptions: options,
-		work:                  wakeup.NewSignal(),
-		slots:                 make(chan struct{}, entriesInFlight),
-		holding:               make(chan struct{}, 1),
+		options: options,
+		work:    wakeup.NewSignal(),
+		slots:   make(chan struct{}, entriesInFlight),
+		holding: make(chan struct{}, 1),
 	}
 	c.written = c.work.Notify
 	return c
@@ -98,7 +98,7 @@ func (c *groupCommitter) submit(commands ...*Submission) {
 // refuses returns the verdict on a command that may not be queued, otherwise zero. The caller holds
 // mu.
 func (c *groupCommitter) refuses(s *Submission) Verdict {
-	bytesMax, commandsMax := c.limits.Room(s.essential)
+	bytesMax, commandsMax := c.options.limits.Room(s.essential)
 	switch {
 	case c.ended:
 		return NotProposed
@@ -219,11 +219,11 @@ func (c *groupCommitter) due() bool {
 	switch inFlight {
 	case 0:
 		own := len(c.urgent)+len(c.internal) > 0
-		return commands > 0 && (own || bytes >= batchBytesMax || c.delay.over(commands, c.monotonic(), c.work))
+		return commands > 0 && (own || bytes >= batchBytesMax || c.delay.over(commands, c.options.monotonic(), c.work))
 	case entriesInFlight:
 		return false
 	default:
-		return (commands >= c.lastCommands || bytes >= batchBytesMax) && !c.writing(c.written)
+		return (commands >= c.lastCommands || bytes >= batchBytesMax) && !c.options.writing(c.written)
 	}
 }
 
@@ -234,11 +234,11 @@ func (c *groupCommitter) commit(flights chan<- flight) bool {
 		if len(batch) == 0 {
 			return false
 		}
-		wait, err := c.propose(c.encode(batch))
+		wait, err := c.options.propose(c.encode(batch))
 		if err == nil {
 			c.lastCommands = len(batch)
 			c.inFlight.Add(1)
-			flights <- flight{wait, batch, c.monotonic()}
+			flights <- flight{wait, batch, c.options.monotonic()}
 			return true
 		}
 		// The entry never enters the log, so callers may try the next leader.
@@ -256,17 +256,17 @@ func (c *groupCommitter) encode(batch []*Submission) []byte {
 		frames[i], ids[i] = s.Frame, s.ID
 		size += len(s.Frame)
 	}
-	c.counters.Entries.Add(1)
-	c.counters.BatchCommands.Observe(float64(len(batch)))
-	c.counters.BatchBytes.Observe(float64(size))
+	c.options.counters.Entries.Add(1)
+	c.options.counters.BatchCommands.Observe(float64(len(batch)))
+	c.options.counters.BatchBytes.Observe(float64(size))
 	size += codec.EntryOverheadBytes(len(batch))
-	return codec.AppendProposal(make([]byte, 0, size), codec.Proposal{At: c.stamp(), Term: c.term, Frames: frames, Requests: ids})
+	return codec.AppendProposal(make([]byte, 0, size), codec.Proposal{At: c.options.stamp(), Term: c.options.term, Frames: frames, Requests: ids})
 }
 
 // nextBatch returns the commands of the next entry. It drops commands that were cancelled, have
 // expired, or cannot be read by all nodes.
 func (c *groupCommitter) nextBatch() []*Submission {
-	now, version := c.monotonic(), c.formatVersion()
+	now, version := c.options.monotonic(), c.options.formatVersion()
 	var batch []*Submission
 	size := 0
 	add := func(s *Submission) bool {
@@ -349,7 +349,7 @@ func (c *groupCommitter) collect(flights <-chan flight) {
 
 // finished notes that an entry is applied or has failed.
 func (c *groupCommitter) finished(f flight) {
-	now := c.monotonic()
+	now := c.options.monotonic()
 	c.mu.Lock()
 	c.delay.begin(len(f.commands), c.commands, now-f.began, now)
 	c.mu.Unlock()

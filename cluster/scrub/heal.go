@@ -25,7 +25,7 @@ const (
 
 // damage is a damaged body.
 type damage struct {
-	located
+	located located
 	// refused: all other nodes refused the body in each round since then; index is the highest
 	// entry that they had applied in the first one.
 	refused bool
@@ -121,13 +121,13 @@ var errAlone = errors.New("there is no other node to fetch it from")
 // heal tries to heal a damaged body. It returns true if the body is healed or not needed, or the
 // node ends.
 func (s *Scrubber) heal(ctx context.Context, round round, one *damage) (over bool) {
-	if text, found := s.options.Bodies.InMemory(one.body); found {
+	if text, found := s.options.Bodies.InMemory(one.located.body); found {
 		s.write(one.located, text)
 		return true
 	}
 	has, at := s.has(one.located)
 	if !has {
-		s.options.Bodies.Forget(one.body)
+		s.options.Bodies.Forget(one.located.body)
 		return true
 	}
 	text, answers := s.askOthers(ctx, round, one.located, at)
@@ -149,10 +149,10 @@ func (s *Scrubber) heal(ctx context.Context, round round, one *damage) (over boo
 	has, at = s.has(one.located)
 	switch {
 	case !has:
-		s.options.Bodies.Forget(one.body)
+		s.options.Bodies.Forget(one.located.body)
 		return true
 	case answers.alone || one.refused && at >= one.index && now-one.since > refusedFor:
-		s.options.Bodies.GiveUp(one.body, one.why)
+		s.options.Bodies.GiveUp(one.located.body, one.why)
 		return true
 	}
 	return false

@@ -35,7 +35,7 @@ type boltPages struct {
 
 // boltPage is a page with its overflow pages.
 type boltPage struct {
-	*boltPages
+	pages   *boltPages
 	number  uint64
 	kind    uint16
 	count   int
@@ -80,7 +80,7 @@ func (p *boltPages) read(number uint64) (*boltPage, error) {
 	if number < 2 || number >= p.end {
 		return nil, fmt.Errorf("there can be no page %d: %w", number, ErrDamaged)
 	}
-	page := &boltPage{boltPages: p, number: number, content: make([]byte, p.size)}
+	page := &boltPage{pages: p, number: number, content: make([]byte, p.size)}
 	if err := page.readAt(page.content, 0); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (p *boltPages) read(number uint64) (*boltPage, error) {
 }
 
 func (p *boltPage) readAt(b []byte, at int64) error {
-	if _, err := p.file.ReadAt(b, int64(p.number)*p.size+at); err != nil {
+	if _, err := p.pages.file.ReadAt(b, int64(p.number)*p.pages.size+at); err != nil {
 		return asDamage(err)
 	}
 	return nil
@@ -149,7 +149,7 @@ func (p *boltPage) below(i int, key, limit []byte) (last []byte, err error) {
 		}
 	}
 	element, _ := p.element(i)
-	return p.walk(binary.NativeEndian.Uint64(element[8:]), keyRange{key, limit})
+	return p.pages.walk(binary.NativeEndian.Uint64(element[8:]), keyRange{key, limit})
 }
 
 // value checks the value of a leaf element, which may be a bucket.
@@ -167,7 +167,7 @@ func (p *boltPage) value(i int) error {
 		return err
 	}
 	if root := binary.NativeEndian.Uint64(bucket); root != 0 {
-		_, err := p.walk(root, keyRange{})
+		_, err := p.pages.walk(root, keyRange{})
 		return err
 	}
 	return checkInlineBucket(bucket[boltBucketBytes:])

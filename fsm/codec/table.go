@@ -16,7 +16,7 @@ type codec struct {
 	version uint8
 	minimum uint32 // format version
 	name    string
-	traits
+	traits  traits
 	command reflect.Type // a pointer type of package queue
 	append  func(dst []byte, cmd queue.Command) []byte
 	// decode decodes a command. With a nil Decoder, the command stays valid and shares no memory

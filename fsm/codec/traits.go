@@ -192,8 +192,8 @@ var (
 
 // WaitingOf returns how a command waits, nil if it does not.
 func WaitingOf(cmd queue.Command) *Waiting {
-	if c, err := codecOf(cmd); err == nil && c.waits.When(cmd) {
-		return c.waits
+	if c, err := codecOf(cmd); err == nil && c.traits.waits.When(cmd) {
+		return c.traits.waits
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func WaitingOf(cmd queue.Command) *Waiting {
 // RepeatingOf returns whether a command may be executed twice.
 func RepeatingOf(cmd queue.Command) *Repeating {
 	if c, err := codecOf(cmd); err == nil {
-		return c.repeats
+		return c.traits.repeats
 	}
 	return onceOnly
 }
@@ -213,7 +213,7 @@ func MinimumVersion(cmd queue.Command) uint32 {
 	if err != nil {
 		return format.CurrentVersion + 1
 	}
-	return max(c.minimum, c.needs(cmd))
+	return max(c.minimum, c.traits.needs(cmd))
 }
 
 // AddsMessages reports whether the command in a frame adds messages, or a similar amount of data. A
@@ -223,9 +223,9 @@ func AddsMessages(frame []byte) bool {
 	if err != nil {
 		return false
 	}
-	if c.adds.when == nil {
-		return c.adds.always
+	if c.traits.adds.when == nil {
+		return c.traits.adds.always
 	}
 	cmd, err := c.decode(nil, body)
-	return err == nil && c.adds.when(cmd)
+	return err == nil && c.traits.adds.when(cmd)
 }

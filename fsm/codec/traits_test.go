@@ -46,20 +46,20 @@ func TestTraits(t *testing.T) {
 		empty := reflect.New(c.command.Elem()).Interface().(queue.Command)
 		is := []string{"-", "-", "-"}
 		switch {
-		case c.adds.when != nil:
+		case c.traits.adds.when != nil:
 			is[0] = "if"
-		case c.adds.always:
+		case c.traits.adds.always:
 			is[0] = "adds"
 		}
-		if c.waits != never {
+		if c.traits.waits != never {
 			is[1] = "waits"
 		}
 		switch {
-		case c.repeats.Resend != nil:
+		case c.traits.repeats.Resend != nil:
 			is[2] = "resend"
-		case c.repeats.Safe(empty):
+		case c.traits.repeats.Safe(empty):
 			is[2] = "repeat"
-		case c.repeats != onceOnly:
+		case c.traits.repeats != onceOnly:
 			is[2] = "if"
 		}
 		if got := strings.Join(is, " "); got != want[c.name] {
@@ -130,7 +130,7 @@ func options(c *codec, outer protoreflect.Message, path []protoreflect.FieldDesc
 		}
 		version := since
 		if cmd, err := c.decode(nil, body); err == nil {
-			version = max(since, c.needs(cmd))
+			version = max(since, c.traits.needs(cmd))
 		}
 		name := "option " + c.name
 		for _, field := range way {

@@ -133,7 +133,7 @@ func (c *compiler) numeric(o *conditions, list jsontext.Value) error {
 // numericReader reads the list of numeric token by token, as SNS does, because that decides the
 // error and its position.
 type numericReader struct {
-	*compiler
+	compiler *compiler
 	list     jsontext.Value
 	elements []jsontext.Value
 }
@@ -143,7 +143,7 @@ func (r *numericReader) refuse(i int, reason string) error {
 	if i < len(r.elements) {
 		return r.compiler.refuse(r.elements[i], reason)
 	}
-	return located(r.text, r.list.End(), reason)
+	return located(r.compiler.text, r.list.End(), reason)
 }
 
 func (r *numericReader) isKind(i int, kind jsontext.Kind) bool {
@@ -215,7 +215,7 @@ func (r *numericReader) readTop(o condition) (condition, error) {
 	}
 	operator := r.elements[2].Text()
 	if operator != "<" && operator != "<=" {
-		return o, located(r.text, r.elements[2].End(), "Bad numeric range operator: "+shortened(operator))
+		return o, located(r.compiler.text, r.elements[2].End(), "Bad numeric range operator: "+shortened(operator))
 	}
 	n, err := r.number(3, operator)
 	if err != nil {
@@ -229,14 +229,14 @@ func (r *numericReader) readTop(o condition) (condition, error) {
 		return o, err
 	}
 	if o.low.at.compare(n) >= 0 {
-		return o, located(r.text, r.list.End(), "Bottom must be less than top")
+		return o, located(r.compiler.text, r.list.End(), "Bottom must be less than top")
 	}
 	return o, nil
 }
 
 func (r *numericReader) inRange(numbers ...decimal) error {
 	if slices.ContainsFunc(numbers, beyondRange) {
-		return located(r.text, r.list.End(), outOfRange)
+		return located(r.compiler.text, r.list.End(), outOfRange)
 	}
 	return nil
 }

@@ -33,12 +33,12 @@ func StringsAlways[T any](name, query string, at func(*T) *[]string) Member[T] {
 }
 
 type listMember struct {
-	names
+	names  names
 	at     func(any) *[]string
 	always bool
 }
 
-func (m listMember) info() MemberInfo { return m.describe(KindStringList) }
+func (m listMember) info() MemberInfo { return m.names.describe(KindStringList) }
 
 func (m listMember) decodeJSON(s *scanner, into any) error {
 	list := []string{} // given, though it may be empty
@@ -58,7 +58,7 @@ func (m listMember) decodeJSON(s *scanner, into any) error {
 }
 
 func (m listMember) decodeForm(n *formNode, into any) error {
-	for _, item := range n.items(m.query) {
+	for _, item := range n.items(m.names.query) {
 		if item.given {
 			*m.at(into) = append(*m.at(into), item.value)
 		}
@@ -75,7 +75,7 @@ func (m listMember) appendJSON(dst []byte, v any) []byte {
 
 func (m listMember) appendXML(dst []byte, v any) []byte {
 	for _, text := range *m.at(v) {
-		dst = appendElement(dst, m.query, text)
+		dst = appendElement(dst, m.names.query, text)
 	}
 	return dst
 }
@@ -87,12 +87,12 @@ func StringMap[T any](name, query, key, value string, at func(*T) *[]Pair) Membe
 }
 
 type mapMember struct {
-	names
+	names      names
 	key, value string
 	at         func(any) *[]Pair
 }
 
-func (m mapMember) info() MemberInfo { return m.describe(KindStringMap) }
+func (m mapMember) info() MemberInfo { return m.names.describe(KindStringMap) }
 
 func (m mapMember) decodeJSON(s *scanner, into any) error {
 	pairs := (*m.at(into))[:0]
@@ -114,9 +114,9 @@ func (m mapMember) decodeJSON(s *scanner, into any) error {
 // decodeForm also reads a map under the name of its member: the Java SDKs of the Query era send
 // Tags.1.Key where the model says Tag.1.Key (aws-sdk-java-v2#2524).
 func (m mapMember) decodeForm(n *formNode, into any) error {
-	items := n.items(m.query)
-	if len(items) == 0 && m.json != m.query {
-		items = n.items(strings.ToUpper(m.json[:1]) + m.json[1:])
+	items := n.items(m.names.query)
+	if len(items) == 0 && m.names.json != m.names.query {
+		items = n.items(strings.ToUpper(m.names.json[:1]) + m.names.json[1:])
 	}
 	for _, item := range items {
 		key, _ := item.text(m.key)
@@ -142,10 +142,10 @@ func (m mapMember) appendJSON(dst []byte, v any) []byte {
 
 func (m mapMember) appendXML(dst []byte, v any) []byte {
 	for _, p := range *m.at(v) {
-		dst = appendOpen(dst, m.query)
+		dst = appendOpen(dst, m.names.query)
 		dst = appendElement(dst, m.key, p.Key)
 		dst = appendElement(dst, m.value, p.Value)
-		dst = appendClose(dst, m.query)
+		dst = appendClose(dst, m.names.query)
 	}
 	return dst
 }

@@ -18,11 +18,11 @@ func String[T any](name string, at func(*T) *string) Member[T] {
 }
 
 type stringMember struct {
-	names
-	at func(any) *string
+	names names
+	at    func(any) *string
 }
 
-func (m stringMember) info() MemberInfo { return m.describe(KindString) }
+func (m stringMember) info() MemberInfo { return m.names.describe(KindString) }
 
 func (m stringMember) decodeJSON(s *scanner, into any) (err error) {
 	*m.at(into), err = s.stringValue()
@@ -30,7 +30,7 @@ func (m stringMember) decodeJSON(s *scanner, into any) (err error) {
 }
 
 func (m stringMember) decodeForm(n *formNode, into any) error {
-	if text, given := n.text(m.query); given {
+	if text, given := n.text(m.names.query); given {
 		*m.at(into) = text
 	}
 	return nil
@@ -43,7 +43,7 @@ func (m stringMember) appendJSON(dst []byte, v any) []byte {
 }
 
 func (m stringMember) appendXML(dst []byte, v any) []byte {
-	return appendElement(dst, m.query, *m.at(v))
+	return appendElement(dst, m.names.query, *m.at(v))
 }
 
 // OptionalString is a string member that may be absent.
@@ -52,11 +52,11 @@ func OptionalString[T any](name string, at func(*T) *Text) Member[T] {
 }
 
 type textMember struct {
-	names
-	at func(any) *Text
+	names names
+	at    func(any) *Text
 }
 
-func (m textMember) info() MemberInfo { return m.describe(KindString) }
+func (m textMember) info() MemberInfo { return m.names.describe(KindString) }
 
 func (m textMember) decodeJSON(s *scanner, into any) error {
 	text, err := s.stringValue()
@@ -65,7 +65,7 @@ func (m textMember) decodeJSON(s *scanner, into any) error {
 }
 
 func (m textMember) decodeForm(n *formNode, into any) error {
-	if text, given := n.text(m.query); given {
+	if text, given := n.text(m.names.query); given {
 		*m.at(into) = Text{text, true}
 	}
 	return nil
@@ -78,7 +78,7 @@ func (m textMember) appendJSON(dst []byte, v any) []byte {
 }
 
 func (m textMember) appendXML(dst []byte, v any) []byte {
-	return appendElement(dst, m.query, m.at(v).Value)
+	return appendElement(dst, m.names.query, m.at(v).Value)
 }
 
 // Integer is an integer member that may be absent.
@@ -87,11 +87,11 @@ func Integer[T any](name string, at func(*T) *Int) Member[T] {
 }
 
 type intMember struct {
-	names
-	at func(any) *Int
+	names names
+	at    func(any) *Int
 }
 
-func (m intMember) info() MemberInfo { return m.describe(KindInteger) }
+func (m intMember) info() MemberInfo { return m.names.describe(KindInteger) }
 
 func (m intMember) decodeJSON(s *scanner, into any) error {
 	v, err := s.integerValue()
@@ -100,13 +100,13 @@ func (m intMember) decodeJSON(s *scanner, into any) error {
 }
 
 func (m intMember) decodeForm(n *formNode, into any) error {
-	text, given := n.text(m.query)
+	text, given := n.text(m.names.query)
 	if !given {
 		return nil
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return notAnInteger(text, m.query)
+		return notAnInteger(text, m.names.query)
 	}
 	*m.at(into) = Int{v, true}
 	return nil
@@ -119,9 +119,9 @@ func (m intMember) appendJSON(dst []byte, v any) []byte {
 }
 
 func (m intMember) appendXML(dst []byte, v any) []byte {
-	dst = appendOpen(dst, m.query)
+	dst = appendOpen(dst, m.names.query)
 	dst = strconv.AppendInt(dst, m.at(v).Value, 10)
-	return appendClose(dst, m.query)
+	return appendClose(dst, m.names.query)
 }
 
 // Boolean is a boolean member that is always written.
@@ -130,11 +130,11 @@ func Boolean[T any](name string, at func(*T) *bool) Member[T] {
 }
 
 type boolMember struct {
-	names
-	at func(any) *bool
+	names names
+	at    func(any) *bool
 }
 
-func (m boolMember) info() MemberInfo { return m.describe(KindBoolean) }
+func (m boolMember) info() MemberInfo { return m.names.describe(KindBoolean) }
 
 func (m boolMember) decodeJSON(s *scanner, into any) (err error) {
 	*m.at(into), err = s.booleanValue()
@@ -142,7 +142,7 @@ func (m boolMember) decodeJSON(s *scanner, into any) (err error) {
 }
 
 func (m boolMember) decodeForm(n *formNode, into any) error {
-	if text, given := n.text(m.query); given {
+	if text, given := n.text(m.names.query); given {
 		*m.at(into) = text == "true"
 	}
 	return nil
@@ -155,9 +155,9 @@ func (m boolMember) appendJSON(dst []byte, v any) []byte {
 }
 
 func (m boolMember) appendXML(dst []byte, v any) []byte {
-	dst = appendOpen(dst, m.query)
+	dst = appendOpen(dst, m.names.query)
 	dst = strconv.AppendBool(dst, *m.at(v))
-	return appendClose(dst, m.query)
+	return appendClose(dst, m.names.query)
 }
 
 // Blob is a member of raw bytes, base64 on the wire; left out when empty.
@@ -166,16 +166,16 @@ func Blob[T any](name string, at func(*T) *string) Member[T] {
 }
 
 type blobMember struct {
-	names
-	at func(any) *string
+	names names
+	at    func(any) *string
 }
 
-func (m blobMember) info() MemberInfo { return m.describe(KindBlob) }
+func (m blobMember) info() MemberInfo { return m.names.describe(KindBlob) }
 
 func (m blobMember) decode(text string, into any) error {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return serializationError("the value of " + m.json + " is not valid base64")
+		return serializationError("the value of " + m.names.json + " is not valid base64")
 	}
 	*m.at(into) = string(raw)
 	return nil
@@ -190,7 +190,7 @@ func (m blobMember) decodeJSON(s *scanner, into any) error {
 }
 
 func (m blobMember) decodeForm(n *formNode, into any) error {
-	if text, given := n.text(m.query); given {
+	if text, given := n.text(m.names.query); given {
 		return m.decode(text, into)
 	}
 	return nil
@@ -205,7 +205,7 @@ func (m blobMember) appendJSON(dst []byte, v any) []byte {
 }
 
 func (m blobMember) appendXML(dst []byte, v any) []byte {
-	dst = appendOpen(dst, m.query)
+	dst = appendOpen(dst, m.names.query)
 	dst = base64.StdEncoding.AppendEncode(dst, []byte(*m.at(v)))
-	return appendClose(dst, m.query)
+	return appendClose(dst, m.names.query)
 }

@@ -48,7 +48,7 @@ func (at elements[T, E]) grow(v any) any {
 }
 
 type structuresMember struct {
-	names
+	names names
 	shape *Shape
 	list  list
 }
@@ -56,7 +56,7 @@ type structuresMember struct {
 func (m structuresMember) info() MemberInfo { return m.describeElements(KindStructureList) }
 
 func (m structuresMember) describeElements(kind Kind) MemberInfo {
-	info := m.describe(kind)
+	info := m.names.describe(kind)
 	info.Element = m.shape.Members()
 	return info
 }
@@ -84,7 +84,7 @@ func (m structuresMember) decodeJSON(s *scanner, into any) error {
 }
 
 func (m structuresMember) decodeForm(n *formNode, into any) error {
-	items := n.items(m.query)
+	items := n.items(m.names.query)
 	if len(items) == 0 {
 		return nil
 	}
@@ -109,86 +109,88 @@ func (m structuresMember) appendNegotiated(dst []byte, v any) []byte {
 
 func (m structuresMember) appendXML(dst []byte, v any) []byte {
 	for i := range m.list.length(v) {
-		dst = appendOpen(dst, m.query)
+		dst = appendOpen(dst, m.names.query)
 		dst = m.shape.appendXMLMembers(dst, m.list.element(v, i))
-		dst = appendClose(dst, m.query)
+		dst = appendClose(dst, m.names.query)
 	}
 	return dst
 }
 
 type structureMapMember struct {
-	structuresMember
-	key func(any) *string
+	elements structuresMember
+	key      func(any) *string
 }
 
-func (m structureMapMember) info() MemberInfo { return m.describeElements(KindStructureMap) }
+func (m structureMapMember) info() MemberInfo { return m.elements.describeElements(KindStructureMap) }
 
 func (m structureMapMember) decodeJSON(s *scanner, into any) error {
-	m.list.clear(into)
+	m.elements.list.clear(into)
 	return s.object(func(name string) error {
 		if null, err := s.null(); null {
 			return err
 		}
-		element, err := m.add(s, into)
+		element, err := m.elements.add(s, into)
 		if err != nil {
 			return err
 		}
 		*m.key(element) = name
-		return m.shape.decodeObject(s, element)
+		return m.elements.shape.decodeObject(s, element)
 	})
 }
 
 func (m structureMapMember) decodeForm(n *formNode, into any) error {
-	items := n.items(m.query)
+	items := n.items(m.elements.names.query)
 	if len(items) == 0 {
 		return nil
 	}
-	m.list.fill(into, len(items))
+	m.elements.list.fill(into, len(items))
 	for i, item := range items {
-		element := m.list.element(into, i)
+		element := m.elements.list.element(into, i)
 		*m.key(element), _ = item.text("Name")
 		value := item.children["Value"]
 		if value == nil {
 			continue
 		}
-		if err := m.shape.decodeNode(value, element); err != nil {
+		if err := m.elements.shape.decodeNode(value, element); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (m structureMapMember) present(v any) bool { return m.elements.present(v) }
+
 func (m structureMapMember) appendJSON(dst []byte, v any) []byte {
 	dst = append(dst, '{')
-	for i := range m.list.length(v) {
+	for i := range m.elements.list.length(v) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		element := m.list.element(v, i)
+		element := m.elements.list.element(v, i)
 		dst = append(appendJSONString(dst, *m.key(element)), ':')
-		dst = m.shape.AppendJSON(dst, element)
+		dst = m.elements.shape.AppendJSON(dst, element)
 	}
 	return append(dst, '}')
 }
 
 func (m structureMapMember) appendNegotiated(dst []byte, v any) []byte {
-	return appendList(dst, m.list.length(v), func(dst []byte, i int) []byte {
-		element := m.list.element(v, i)
+	return appendList(dst, m.elements.list.length(v), func(dst []byte, i int) []byte {
+		element := m.elements.list.element(v, i)
 		dst = appendJSONString(append(dst, `{"Name":`...), *m.key(element))
 		dst = append(dst, `,"Value":`...)
-		return append(m.shape.appendNegotiated(dst, element), '}')
+		return append(m.elements.shape.appendNegotiated(dst, element), '}')
 	})
 }
 
 func (m structureMapMember) appendXML(dst []byte, v any) []byte {
-	for i := range m.list.length(v) {
-		element := m.list.element(v, i)
-		dst = appendOpen(dst, m.query)
+	for i := range m.elements.list.length(v) {
+		element := m.elements.list.element(v, i)
+		dst = appendOpen(dst, m.elements.names.query)
 		dst = appendElement(dst, "Name", *m.key(element))
 		dst = appendOpen(dst, "Value")
-		dst = m.shape.appendXMLMembers(dst, element)
+		dst = m.elements.shape.appendXMLMembers(dst, element)
 		dst = appendClose(dst, "Value")
-		dst = appendClose(dst, m.query)
+		dst = appendClose(dst, m.elements.names.query)
 	}
 	return dst
 }

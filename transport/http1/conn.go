@@ -42,7 +42,7 @@ type conn struct {
 
 	handshake *handshakeConn // between accepted and TLS; nil without
 
-	input
+	input      input
 	readUntil  time.Time // deadlines as set; zero: none
 	writeUntil time.Time
 	truncated  bool // the body is incomplete: the connection ends with the answer
@@ -64,8 +64,8 @@ func newConn(s *Server, accepted net.Conn) *conn {
 		c.handshake = &handshakeConn{Conn: accepted, turns: s.turns}
 		c.conn = tls.Server(c.handshake, s.TLS)
 	}
-	c.turn.Attach(unverified.Of(accepted))
-	c.ctx, c.cancel = context.WithCancel(unverified.With(s.base, &c.turn))
+	c.input.turn.Attach(unverified.Of(accepted))
+	c.ctx, c.cancel = context.WithCancel(unverified.With(s.base, &c.input.turn))
 	c.request = (&http.Request{
 		Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, URL: &c.url, Body: &c.body,
 		Header: make(http.Header), RemoteAddr: accepted.RemoteAddr().String(),
@@ -117,7 +117,7 @@ func (c *conn) run(first func() step) {
 		if is == suspended {
 			return
 		}
-		c.turn.Release()
+		c.input.turn.Release()
 		_ = c.take(0) // returns the bytes of the buffer to the budget
 		c.cancel()
 		c.server.open.Remove(c)
@@ -151,8 +151,8 @@ func (c *conn) serveRequest() step {
 	case err != nil:
 		return ended
 	case !ours:
-		c.turn.Release()
-		c.handOver(Replayed(c.conn, c.buffer[c.start:c.end]))
+		c.input.turn.Release()
+		c.handOver(Replayed(c.conn, c.input.buffer[c.input.start:c.input.end]))
 		return handedOver
 	}
 	return c.handle()
@@ -229,12 +229,12 @@ func (c *conn) handOver(to net.Conn) {
 // ends.
 func (c *conn) endRequest() bool {
 	c.forgetRequest()
-	c.lineEnds = lineEndsMax
-	c.skipLineEnds()
+	c.input.lineEnds = lineEndsMax
+	c.input.skipLineEnds()
 	if err := c.shrink(); err != nil {
 		return false
 	}
-	if c.start == c.end {
+	if c.input.start == c.input.end {
 		c.state.Store(connIdle)
 	}
 	// The server sets closes before it looks for idle connections, so one of the two sees the
@@ -271,7 +271,7 @@ func (c *conn) handle() step {
 		return ended
 	}
 	c.answer.reset()
-	if len(bytes.TrimLeft(c.buffer[c.start:c.end], "\r\n")) == 0 { // otherwise the next request is already there
+	if len(bytes.TrimLeft(c.input.buffer[c.input.start:c.input.end], "\r\n")) == 0 { // otherwise the next request is already there
 		c.watch.begin()
 	}
 	if !c.execute(func() { c.server.Handler.ServeHTTP(&c.answer, c.request) }) {
@@ -306,7 +306,7 @@ func (c *conn) finish() step {
 		return ended
 	}
 	err := c.answer.finish()
-	c.turn.End(c.request.ContentLength)
+	c.input.turn.End(c.request.ContentLength)
 	c.refuseLate(limits.RefusedSlow, err)
 	if err != nil || c.closing() || !c.endRequest() {
 		return ended

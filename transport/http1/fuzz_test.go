@@ -141,7 +141,7 @@ func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answ
 	s.open.Add(c)
 	c.serve()
 	if !handedOver {
-		remaining = append(slices.Clone(c.buffer[c.start:c.end]), conn.input...)
+		remaining = append(slices.Clone(c.input.buffer[c.input.start:c.input.end]), conn.input...)
 	}
 	if handedOver == conn.closed() {
 		t.Fatalf("handed over: %v, closed: %v", handedOver, conn.closed())

@@ -47,12 +47,12 @@ func (in *input) skipLineEnds() {
 
 // receive reads one request. It reports false, and uses no byte, if net/http must serve it.
 func (c *conn) receive() (ours bool, err error) {
-	begun := c.end > c.start
+	begun := c.input.end > c.input.start
 	pipelined := begun
 	timed := false // the header has its deadline
 	searched, header := 0, 0
 	for {
-		if unused := c.buffer[c.start:c.end]; begun {
+		if unused := c.input.buffer[c.input.start:c.input.end]; begun {
 			if header = endOfHeader(unused, searched); header > 0 {
 				break
 			}
@@ -65,7 +65,7 @@ func (c *conn) receive() (ours bool, err error) {
 					return false, err
 				}
 				timed = true
-				c.waitUntil = now.Add(budget.WaitMax)
+				c.input.waitUntil = now.Add(budget.WaitMax)
 			}
 			searched = len(unused)
 		}
@@ -75,7 +75,7 @@ func (c *conn) receive() (ours bool, err error) {
 		if begun {
 			continue
 		}
-		if c.skipLineEnds(); c.start == c.end {
+		if c.input.skipLineEnds(); c.input.start == c.input.end {
 			continue
 		}
 		begun = true
@@ -86,8 +86,8 @@ func (c *conn) receive() (ours bool, err error) {
 	if pipelined {
 		runtime.Gosched() // let other connections go first, also those of clients with a key
 	}
-	c.turn.Begin()
-	length, ours := c.parse(c.buffer[c.start : c.start+header])
+	c.input.turn.Begin()
+	length, ours := c.parse(c.input.buffer[c.input.start : c.input.start+header])
 	if !ours {
 		c.forgetRequest()
 		return false, nil
@@ -111,12 +111,12 @@ func (c *conn) receiveBody(header, length int) error {
 	err := c.readWhole(size)
 	switch {
 	case err == nil:
-		c.body = Body{unread: c.buffer[c.start+header : c.start+size], lasts: len(c.buffer) > readBufferKeepMax}
-		c.start += size
+		c.body = Body{unread: c.input.buffer[c.input.start+header : c.input.start+size], lasts: len(c.input.buffer) > readBufferKeepMax}
+		c.input.start += size
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.body = Body{unread: c.buffer[c.start+header : c.end], err: err}
-		c.start, c.truncated = c.end, true
+		c.body = Body{unread: c.input.buffer[c.input.start+header : c.input.end], err: err}
+		c.input.start, c.truncated = c.input.end, true
 		c.refuseLate(limits.RefusedSlow, err)
 		return nil
 	case errors.Is(err, budget.ErrExhausted):
@@ -128,20 +128,20 @@ func (c *conn) receiveBody(header, length int) error {
 
 // readWhole reads until the buffer holds a request of this size.
 func (c *conn) readWhole(size int) error {
-	if c.end-c.start >= size {
+	if c.input.end-c.input.start >= size {
 		return nil
 	}
-	held := c.turn.Release()
-	defer func() { c.turn.Resume(held) }()
+	held := c.input.turn.Release()
+	defer func() { c.input.turn.Resume(held) }()
 	now, limit := c.server.Now(), limits.BodyTimeout
-	c.waitUntil = now.Add(budget.WaitMax)
+	c.input.waitUntil = now.Add(budget.WaitMax)
 	if size > limits.FreeBytes && c.server.Budget.Scarce() {
 		limit = limits.ScarceTimeout
 	}
 	if err := c.setReadDeadline(now.Add(limit)); err != nil {
 		return err
 	}
-	for c.end-c.start < size {
+	for c.input.end-c.input.start < size {
 		if err := c.read(size); err != nil {
 			return err
 		}
@@ -152,13 +152,13 @@ func (c *conn) readWhole(size int) error {
 // discard skips a request of this size, so that a client that writes everything before it reads
 // gets its answer.
 func (c *conn) discard(size int) error {
-	held := c.turn.Release()
-	defer func() { c.turn.Resume(held) }()
-	size -= c.end - c.start
+	held := c.input.turn.Release()
+	defer func() { c.input.turn.Resume(held) }()
+	size -= c.input.end - c.input.start
 	c.releaseBuffer()
-	c.buffer = make([]byte, readBufferBytes)
+	c.input.buffer = make([]byte, readBufferBytes)
 	for size > 0 {
-		n, err := c.conn.Read(c.buffer[:min(size, len(c.buffer))])
+		n, err := c.conn.Read(c.input.buffer[:min(size, len(c.input.buffer))])
 		if size -= n; err != nil {
 			c.truncated = true
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -175,8 +175,8 @@ func (c *conn) read(size int) error {
 	if err := c.makeRoom(size); err != nil {
 		return err
 	}
-	n, err := c.conn.Read(c.buffer[c.end:])
-	if c.end += n; n > 0 {
+	n, err := c.conn.Read(c.input.buffer[c.input.end:])
+	if c.input.end += n; n > 0 {
 		return nil
 	}
 	if err == nil {
@@ -188,12 +188,12 @@ func (c *conn) read(size int) error {
 // makeRoom doubles the buffer, or quadruples it up to a known size of the request. So a length
 // that is announced and never sent costs nothing.
 func (c *conn) makeRoom(size int) error {
-	if c.end < len(c.buffer) {
+	if c.input.end < len(c.input.buffer) {
 		return nil
 	}
-	kept := c.buffer[c.start:c.end]
-	if c.start > 0 && !c.body.given && (len(kept) <= len(c.buffer)/2 || 0 < size && size <= len(c.buffer)) {
-		c.start, c.end = 0, copy(c.buffer, kept)
+	kept := c.input.buffer[c.input.start:c.input.end]
+	if c.input.start > 0 && !c.body.given && (len(kept) <= len(c.input.buffer)/2 || 0 < size && size <= len(c.input.buffer)) {
+		c.input.start, c.input.end = 0, copy(c.input.buffer, kept)
 		return nil
 	}
 	next := max(readBufferBytes, 2*len(kept))
@@ -205,18 +205,18 @@ func (c *conn) makeRoom(size int) error {
 
 // shrink reduces a large buffer between two requests.
 func (c *conn) shrink() error {
-	kept := c.end - c.start
+	kept := c.input.end - c.input.start
 	if kept == 0 {
-		c.start, c.end = 0, 0
+		c.input.start, c.input.end = 0, 0
 	}
-	if len(c.buffer) <= readBufferKeepMax && (c.taken == 0 || !c.server.Budget.Scarce()) {
+	if len(c.input.buffer) <= readBufferKeepMax && (c.input.taken == 0 || !c.server.Budget.Scarce()) {
 		return nil
 	}
 	if kept == 0 {
 		c.releaseBuffer()
 		return nil
 	}
-	if small := max(readBufferBytes, kept); small < len(c.buffer) {
+	if small := max(readBufferBytes, kept); small < len(c.input.buffer) {
 		return c.moveTo(small)
 	}
 	return nil
@@ -227,27 +227,27 @@ func (c *conn) moveTo(size int) error {
 	if err := c.take(max(0, int64(size-limits.FreeBytes))); err != nil {
 		return err
 	}
-	kept := c.buffer[c.start:c.end]
-	c.buffer = make([]byte, size)
-	c.start, c.end = 0, copy(c.buffer, kept)
+	kept := c.input.buffer[c.input.start:c.input.end]
+	c.input.buffer = make([]byte, size)
+	c.input.start, c.input.end = 0, copy(c.input.buffer, kept)
 	return nil
 }
 
 // take sets the number of bytes that the buffer holds of the budget.
 func (c *conn) take(n int64) error {
-	if n > c.taken {
-		if err := c.server.Budget.Acquire(c.ctx, n-c.taken, c.waitUntil.Sub(c.server.Now())); err != nil {
+	if n > c.input.taken {
+		if err := c.server.Budget.Acquire(c.ctx, n-c.input.taken, c.input.waitUntil.Sub(c.server.Now())); err != nil {
 			return err
 		}
 	} else {
-		c.server.Budget.Release(c.taken - n)
+		c.server.Budget.Release(c.input.taken - n)
 	}
-	c.taken = n
+	c.input.taken = n
 	return nil
 }
 
 // releaseBuffer drops the buffer with its content.
 func (c *conn) releaseBuffer() {
-	c.server.Budget.Release(c.taken)
-	c.buffer, c.start, c.end, c.taken = nil, 0, 0, 0
+	c.server.Budget.Release(c.input.taken)
+	c.input.buffer, c.input.start, c.input.end, c.input.taken = nil, 0, 0, 0
 }

@@ -244,8 +244,8 @@ func TestBeginningOfNextRequest(t *testing.T) {
 		go func() { _, _ = io.WriteString(conn, next) }() // its first byte is read while the handler runs
 		wantAnswer(t, reader, http.StatusOK, "")
 		synctest.Wait()
-		if len(c.buffer) > readBufferKeepMax {
-			t.Errorf("the connection keeps %d bytes", len(c.buffer))
+		if len(c.input.buffer) > readBufferKeepMax {
+			t.Errorf("the connection keeps %d bytes", len(c.input.buffer))
 		}
 		wantAnswer(t, reader, http.StatusOK, "")
 		_ = conn.Close()

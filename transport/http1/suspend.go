@@ -43,7 +43,7 @@ func (a *answer) Suspend(rest func()) (resume func(), ok bool) {
 func (c *conn) suspend() step {
 	c.forgetRequest()
 	c.request.Header, c.values = nil, nil
-	if c.start == c.end {
+	if c.input.start == c.input.end {
 		c.releaseBuffer()
 	}
 	if c.suspension.Suspend() {

@@ -114,8 +114,8 @@ func (w *peerWatch) end() (gone bool) {
 			if c.makeRoom(0) != nil {
 				return true
 			}
-			c.buffer[c.end] = w.peeked[0]
-			c.end++
+			c.input.buffer[c.input.end] = w.peeked[0]
+			c.input.end++
 		}
 	}
 	return c.extendToIdle(c.server.Now()) != nil

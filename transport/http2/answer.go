@@ -216,7 +216,7 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 		until = c.server.Now().Add(limits.WriteLimit(int64(len(data)), c.server.Budget.Scarce()))
 	}
 	for len(data) > 0 {
-		n := min(int64(len(data)), st.window, c.window, frameBytesMax)
+		n := min(int64(len(data)), st.window, c.output.window, frameBytesMax)
 		if n <= 0 {
 			if err := a.awaitWindow(until); err != nil {
 				return err
@@ -224,11 +224,11 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 			continue
 		}
 		st.window -= n
-		c.window -= n
-		c.out = appendData(c.out, st.id, data[:n], last && len(trailers) == 0 && n == int64(len(data)))
-		c.updates += updatesOfData
+		c.output.window -= n
+		c.output.out = appendData(c.output.out, st.id, data[:n], last && len(trailers) == 0 && n == int64(len(data)))
+		c.output.updates += updatesOfData
 		data = data[n:]
-		if len(c.out) > outputMax {
+		if len(c.output.out) > outputMax {
 			if err := c.flush(false); err != nil {
 				return err
 			}
@@ -241,7 +241,7 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 	case last && len(trailers) > 0:
 		c.queueHeaders(st.id, trailers, true)
 	case last && empty && !ended:
-		c.out = appendData(c.out, st.id, nil, true)
+		c.output.out = appendData(c.output.out, st.id, nil, true)
 	}
 	if last {
 		c.conclude(st)
@@ -258,7 +258,7 @@ func (a *answer) awaitWindow(until time.Time) error {
 	if err := st.conn.flush(false); err != nil {
 		return err
 	}
-	for st.lost == nil && min(st.window, st.conn.window) <= 0 {
+	for st.lost == nil && min(st.window, st.conn.output.window) <= 0 {
 		if err := st.await(until); err != nil {
 			return os.ErrDeadlineExceeded
 		}

@@ -55,13 +55,13 @@ type conn struct {
 	idle     idleFrames
 	begun    bool    // the first frame had the settings of the client
 	waiting  *stream // its handler has not started, because more of the body may follow
-	frames
-	alone   int         // consecutive requests without a concurrent one
-	timer   *time.Timer // calls pass; nil before the first use
-	serving atomic.Bool // the goroutine that reads calls a handler
+	frames   frames
+	alone    int         // consecutive requests without a concurrent one
+	timer    *time.Timer // calls pass; nil before the first use
+	serving  atomic.Bool // the goroutine that reads calls a handler
 
-	mu sync.Mutex
-	output
+	mu      sync.Mutex
+	output  output
 	streams streams
 	credit  credit // of all bodies together
 	ending  ending
@@ -92,10 +92,10 @@ func newConn(s *Server, accepted net.Conn) *conn {
 		credit:   credit{left: windowOfConn},
 	}
 	c.frames.guard = unverified.Of(accepted)
-	c.frames.turn.Attach(c.guard)
+	c.frames.turn.Attach(c.frames.guard)
 	c.input.reader, c.input.turn = c.reader, &c.frames.turn
 	c.output.window = windowAtFirst
-	c.wrote.L = &c.mu
+	c.output.wrote.L = &c.mu
 	c.ctx, c.cancel = context.WithCancel(s.base)
 	return c
 }
@@ -122,7 +122,7 @@ func (c *conn) readAll() {
 	if c.read() {
 		return
 	}
-	c.guard.Yield()
+	c.frames.guard.Yield()
 	defer c.server.open.Remove(c)
 	c.mu.Lock()
 	c.stage = ended
@@ -132,8 +132,8 @@ func (c *conn) readAll() {
 	c.streams.handlers.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.writing { // until its write has failed
-		c.wrote.Wait()
+	for c.output.writing { // until its write has failed
+		c.output.wrote.Wait()
 	}
 	c.server.load.release(c.streams.share)
 }
@@ -187,11 +187,11 @@ func (c *conn) begin() bool {
 	}
 	c.stage, c.streams.ended = open, c.heard
 	limits.NoteRequest(c.conn)
-	c.out = appendSettings(c.out,
+	c.output.out = appendSettings(c.output.out,
 		frame.Setting{ID: frame.SettingMaxConcurrentStreams, Val: streamsMax},
 		frame.Setting{ID: frame.SettingInitialWindowSize, Val: windowOfStream},
 		frame.Setting{ID: frame.SettingMaxHeaderListSize, Val: limits.HeaderBytesMax})
-	c.out = appendWindowUpdate(c.out, 0, windowOfConn-windowAtFirst)
+	c.output.out = appendWindowUpdate(c.output.out, 0, windowOfConn-windowAtFirst)
 	return c.flush(false) == nil
 }
 
@@ -237,10 +237,10 @@ func (c *conn) refuse(err error) bool {
 // breakOff sends GOAWAY with an error, and reads on for a while: closing a connection with unread
 // input would discard the written bytes.
 func (c *conn) breakOff(code frame.ErrCode) {
-	c.guard.Yield()
+	c.frames.guard.Yield()
 	c.cancel()
 	c.mu.Lock()
-	c.out = appendGoAway(c.out, c.streams.last, code)
+	c.output.out = appendGoAway(c.output.out, c.streams.last, code)
 	err := c.flush(true)
 	c.ending.announced = true
 	c.ending.until = c.server.Now().Add(lingering)
@@ -275,7 +275,7 @@ func (c *conn) silent() error {
 		next = c.ending.until
 	case !now.Before(next):
 		c.pinged, next = now, now.Add(pingTimeout)
-		c.out = appendPing(c.out, false, [8]byte{'s', 'i', 'l', 'e', 'n', 't'})
+		c.output.out = appendPing(c.output.out, false, [8]byte{'s', 'i', 'l', 'e', 'n', 't'})
 	}
 	if err := c.flush(false); err != nil {
 		return err
@@ -328,7 +328,7 @@ func (c *conn) announceEnd(now time.Time) {
 	}
 	if !c.ending.announced {
 		c.ending.announced = true
-		c.out = appendGoAway(c.out, c.streams.last, frame.ErrCodeNo)
+		c.output.out = appendGoAway(c.output.out, c.streams.last, frame.ErrCodeNo)
 	}
 	if len(c.streams.open) == 0 && c.ending.until.IsZero() {
 		c.ending.until = now.Add(lingering)

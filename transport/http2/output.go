@@ -41,10 +41,10 @@ type output struct {
 
 // queueHeaders appends a block of headers to out. It needs the mutex; the caller flushes.
 func (c *conn) queueHeaders(stream uint32, block []byte, last bool) {
-	if c.tableless {
-		block, c.tableless = append([]byte{noTable}, block...), false
+	if c.output.tableless {
+		block, c.output.tableless = append([]byte{noTable}, block...), false
 	}
-	c.out = appendHeaders(c.out, stream, block, last)
+	c.output.out = appendHeaders(c.output.out, stream, block, last)
 }
 
 // flush writes out, or leaves that to a goroutine that writes already. It waits for the write if
@@ -52,28 +52,28 @@ func (c *conn) queueHeaders(stream uint32, block []byte, last bool) {
 // answers: a commit completes many calls at once. It needs the mutex, and releases it while it
 // waits.
 func (c *conn) flush(whole bool) error {
-	all := c.taken + uint64(len(c.out))
-	for c.writing && c.failed == nil && c.written < all {
-		if !whole && len(c.out) <= outputMax {
+	all := c.output.taken + uint64(len(c.output.out))
+	for c.output.writing && c.output.failed == nil && c.output.written < all {
+		if !whole && len(c.output.out) <= outputMax {
 			return nil
 		}
-		c.guard.Yield()
-		c.wrote.Wait()
+		c.frames.guard.Yield()
+		c.output.wrote.Wait()
 	}
-	if c.failed != nil || c.writing || len(c.out) == 0 {
-		return c.failed
+	if c.output.failed != nil || c.output.writing || len(c.output.out) == 0 {
+		return c.output.failed
 	}
-	c.writing = true
+	c.output.writing = true
 	if c.streams.running > 1 {
 		c.mu.Unlock()
 		runtime.Gosched()
 		c.mu.Lock()
 	}
 	c.writeTurns(turnsMax)
-	if c.writing { // others have appended more
+	if c.output.writing { // others have appended more
 		go c.writeRest()
 	}
-	return c.failed
+	return c.output.failed
 }
 
 // writeRest writes until out is empty.
@@ -81,7 +81,7 @@ func (c *conn) writeRest() {
 	defer c.recoverPanic()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.writing {
+	for c.output.writing {
 		c.writeTurns(turnsMax)
 	}
 }
@@ -89,24 +89,24 @@ func (c *conn) writeRest() {
 // writeTurns writes out up to n times, and clears writing if nothing is left. It needs the mutex,
 // and releases it while it writes.
 func (c *conn) writeTurns(n int) {
-	for ; n > 0 && len(c.out) > 0 && c.failed == nil; n-- {
-		b := c.out
-		c.out, c.spare = c.spare[:0], nil
-		c.taken += uint64(len(b))
+	for ; n > 0 && len(c.output.out) > 0 && c.output.failed == nil; n-- {
+		b := c.output.out
+		c.output.out, c.output.spare = c.output.spare[:0], nil
+		c.output.taken += uint64(len(b))
 		c.mu.Unlock()
 		err := c.write(b)
 		c.mu.Lock()
-		c.written += uint64(len(b))
-		c.spare = kept(b)
+		c.output.written += uint64(len(b))
+		c.output.spare = kept(b)
 		if err != nil {
 			c.fail(err)
 			_ = c.conn.Close() // the connection is gone in any case
 		}
-		c.wrote.Broadcast()
+		c.output.wrote.Broadcast()
 	}
-	if len(c.out) == 0 || c.failed != nil {
-		c.writing = false
-		c.wrote.Broadcast()
+	if len(c.output.out) == 0 || c.output.failed != nil {
+		c.output.writing = false
+		c.output.wrote.Broadcast()
 	}
 }
 
@@ -114,12 +114,12 @@ func (c *conn) writeTurns(n int) {
 func (c *conn) write(b []byte) error {
 	now := c.server.Now()
 	limit := limits.WriteLimit(int64(len(b)), c.server.Budget.Scarce())
-	if left := c.writeUntil.Sub(now); left < limit || left > limit+deadlineSlack {
-		c.writeUntil = now.Add(limit)
+	if left := c.output.writeUntil.Sub(now); left < limit || left > limit+deadlineSlack {
+		c.output.writeUntil = now.Add(limit)
 		if limit == limits.WriteTimeout {
-			c.writeUntil = c.writeUntil.Add(deadlineSlack)
+			c.output.writeUntil = c.output.writeUntil.Add(deadlineSlack)
 		}
-		if err := c.conn.SetWriteDeadline(c.writeUntil); err != nil {
+		if err := c.conn.SetWriteDeadline(c.output.writeUntil); err != nil {
 			return err
 		}
 	}
@@ -129,10 +129,10 @@ func (c *conn) write(b []byte) error {
 
 // fail ends all streams. It needs the mutex.
 func (c *conn) fail(err error) {
-	if c.failed == nil {
-		c.failed = err
+	if c.output.failed == nil {
+		c.output.failed = err
 	}
-	c.wrote.Broadcast()
+	c.output.wrote.Broadcast()
 	for _, st := range c.streams.open {
 		c.lose(st, err)
 	}

@@ -64,12 +64,12 @@ func (c *conn) process(f frame.Frame) error {
 		if err := c.settings(f); err != nil {
 			return err
 		}
-		c.out = appendSettingsAck(c.out)
+		c.output.out = appendSettingsAck(c.output.out)
 	case *frame.PingFrame:
 		if f.IsAck() {
 			break
 		}
-		c.out = appendPing(c.out, true, f.Data)
+		c.output.out = appendPing(c.output.out, true, f.Data)
 	case *frame.RSTStreamFrame:
 		if err := c.neverOpened(f.StreamID); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (c *conn) settings(f *frame.SettingsFrame) error {
 		case frame.SettingInitialWindowSize:
 			window = int64(s.Val)
 		case frame.SettingHeaderTableSize:
-			c.tableless = true
+			c.output.tableless = true
 		default: // frames never exceed the smallest possible limit
 		}
 		return s.Valid()
@@ -128,14 +128,14 @@ func (st *stream) widen(change int64) error {
 func (c *conn) windowUpdate(f *frame.WindowUpdateFrame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.updates > 0 {
-		c.updates--
+	if c.output.updates > 0 {
+		c.output.updates--
 	} else if err := c.countIdle(); err != nil {
 		return err
 	}
 	if f.StreamID == 0 {
-		before := c.window
-		if c.window += int64(f.Increment); c.window > windowMax {
+		before := c.output.window
+		if c.output.window += int64(f.Increment); c.output.window > windowMax {
 			return frame.ConnectionError(frame.ErrCodeFlowControl)
 		}
 		if before > 0 {

@@ -38,7 +38,7 @@ func (c *conn) headers(stream uint32, ended bool, part []byte, whole bool) error
 		return frame.ConnectionError(frame.ErrCodeProtocol)
 	}
 	c.streams.last = b.stream
-	c.updates += updatesOfRequest
+	c.output.updates += updatesOfRequest
 	if b.truncated {
 		return c.answerAtOnce(b, http.StatusRequestHeaderFieldsTooLarge)
 	}
@@ -80,7 +80,7 @@ func (c *conn) newStream(b *headerBlock) *stream {
 		st.answer.reset()
 	} else {
 		st = &stream{conn: c, request: new(http.Request)}
-		st.turn.Attach(c.guard)
+		st.turn.Attach(c.frames.guard)
 		ctx, cancel := context.WithCancel(unverified.With(c.ctx, &st.turn))
 		st.cancel, st.blank = cancel, c.template.WithContext(ctx)
 		st.blank.Header = make(http.Header, len(b.fields))
@@ -148,10 +148,10 @@ func (c *conn) answerAtOnce(b *headerBlock, status int) error {
 	if err := c.countIdle(); err != nil {
 		return err
 	}
-	c.guard.Refused(0)
+	c.frames.guard.Refused(0)
 	c.queueHeaders(b.stream, appendStatus(nil, status), true)
 	if !b.ended {
-		c.out = appendReset(c.out, b.stream, frame.ErrCodeNo)
+		c.output.out = appendReset(c.output.out, b.stream, frame.ErrCodeNo)
 	}
 	return c.flush(false)
 }

@@ -35,7 +35,7 @@ type group struct {
 
 // lives implements the workloads fifo and consume.
 type lives struct {
-	*run
+	run       *run
 	filled    bool // consume: fill sends all messages before the measurement
 	groups    []group
 	consuming context.Context // consume: ends when all messages are deleted
@@ -60,16 +60,16 @@ func (l *lives) fill(ctx context.Context) error {
 		return nil
 	}
 	l.consuming, l.stop = context.WithCancel(ctx)
-	fillers := min(fillersMax, l.Groups)
+	fillers := min(fillersMax, l.run.Groups)
 	failures := make([]error, fillers)
 	var filling sync.WaitGroup
 	for i := range fillers {
-		w, err := l.newWorker(i, fillers)
+		w, err := l.run.newWorker(i, fillers)
 		if err != nil {
 			return err
 		}
-		share := l.Count / int64(fillers)
-		if int64(i) < l.Count%int64(fillers) {
+		share := l.run.Count / int64(fillers)
+		if int64(i) < l.run.Count%int64(fillers) {
 			share++
 		}
 		filling.Go(func() {
@@ -85,7 +85,7 @@ func (l *lives) fill(ctx context.Context) error {
 		})
 	}
 	filling.Wait()
-	l.sent.Store(l.Count)
+	l.sent.Store(l.run.Count)
 	return explain(errors.Join(failures...))
 }
 
@@ -101,24 +101,24 @@ func (l *lives) compose(w *worker, turn int64, began time.Time) message {
 }
 
 func (l *lives) work(ctx context.Context, w *worker) {
-	if l.Protocol == Stream {
+	if l.run.Protocol == Stream {
 		l.stream(w)
 		return
 	}
-	ctx, cancel := context.WithDeadline(ctx, l.deadline.Add(finishTime))
+	ctx, cancel := context.WithDeadline(ctx, l.run.deadline.Add(finishTime))
 	defer cancel()
 	if l.filled {
 		for ctx.Err() == nil && l.deleted.Load() < l.sent.Load() {
-			if _, err := l.consume(ctx, w, l.Batch); err != nil {
+			if _, err := l.consume(ctx, w, l.run.Batch); err != nil {
 				return
 			}
 		}
 		return
 	}
-	messages := make([]message, l.Batch)
+	messages := make([]message, l.run.Batch)
 	for turn := int64(0); ctx.Err() == nil; {
 		began := time.Now()
-		if l.run.over(began, l.Batch) {
+		if l.run.over(began, l.run.Batch) {
 			return
 		}
 		for i := range messages {
@@ -127,7 +127,7 @@ func (l *lives) work(ctx context.Context, w *worker) {
 		}
 		// Count the messages before they are sent. Otherwise a client that finds the queue empty
 		// could end too early.
-		l.sent.Add(int64(l.Batch))
+		l.sent.Add(int64(l.run.Batch))
 		if err := w.insist(ctx, func() error {
 			at := time.Now()
 			_, err := w.send(ctx, messages)
@@ -138,7 +138,7 @@ func (l *lives) work(ctx context.Context, w *worker) {
 		}); err != nil {
 			return
 		}
-		for owed := l.Batch; owed > 0 && ctx.Err() == nil; {
+		for owed := l.run.Batch; owed > 0 && ctx.Err() == nil; {
 			ended, err := l.consume(ctx, w, owed)
 			if err != nil {
 				return
@@ -164,7 +164,7 @@ func (l *lives) consume(ctx context.Context, w *worker, n int) (int, error) {
 	if len(deliveries) == 0 {
 		l.empty.Add(1)
 		// The receive was empty, so other clients may have deleted everything.
-		if !at.Before(l.deadline) && l.deleted.Load() >= l.sent.Load() {
+		if !at.Before(l.run.deadline) && l.deleted.Load() >= l.sent.Load() {
 			return n, nil
 		}
 		return 0, nil
@@ -202,10 +202,10 @@ func (l *lives) consume(ctx context.Context, w *worker, n int) (int, error) {
 
 // stream consumes until all messages are deleted. Consume returns after all confirmations.
 func (l *lives) stream(w *worker) {
-	ctx, cancel := context.WithDeadline(l.consuming, l.deadline.Add(finishTime))
+	ctx, cancel := context.WithDeadline(l.consuming, l.run.deadline.Add(finishTime))
 	defer cancel()
 	options := client.ConsumeOptions{Credit: credit, NotSettled: func(_ *client.Delivery, err error) { w.failed(err) }}
-	err := w.caller.(*nativeCaller).client.Consume(ctx, l.Queue, options, func(_ context.Context, m *client.Delivery) error {
+	err := w.caller.(*nativeCaller).client.Consume(ctx, l.run.Queue, options, func(_ context.Context, m *client.Delivery) error {
 		now := time.Now()
 		one, ok := l.arrived(m.GetBody(), now)
 		if !ok || !l.ended(one) {
@@ -227,7 +227,7 @@ func (l *lives) stream(w *worker) {
 
 // arrived compares a message with the state of its group.
 func (l *lives) arrived(body string, now time.Time) (life, bool) {
-	one, ok := l.parse(body)
+	one, ok := l.run.parse(body)
 	if !ok || one.group < 0 || one.group >= int64(len(l.groups)) {
 		l.foreign.Add(1)
 		return one, false
@@ -286,7 +286,7 @@ func (r *run) parse(body string) (one life, ok bool) {
 func (l *lives) finish(ctx context.Context, report *Report) error {
 	lost, left := l.sent.Load()-l.deleted.Load(), int64(0)
 	if lost > 0 {
-		held, err := l.held(ctx)
+		held, err := l.run.held(ctx)
 		if err != nil {
 			return err
 		}
@@ -298,7 +298,7 @@ func (l *lives) finish(ctx context.Context, report *Report) error {
 	report.check(fmt.Sprintf("left in the queue %v after the end", finishTime), left, len(report.Errors) == 0)
 	report.check("out of order", l.skipped.Load(), true)
 	report.check("received after their deletion was confirmed", l.resurrected.Load(), true)
-	report.check("received that this run did not send", l.foreign.Load(), !l.Existing) // else others may have sent it
+	report.check("received that this run did not send", l.foreign.Load(), !l.run.Existing) // else others may have sent it
 	report.check("redelivered", l.redelivered.Load(), false)
 	report.check("empty receives", l.empty.Load(), false)
 	return nil

@@ -16,7 +16,7 @@ const (
 )
 
 type polls struct {
-	*run
+	run      *run
 	dials    chan struct{}
 	waiting  sync.WaitGroup // for all clients to connect
 	sent     atomic.Int64
@@ -70,7 +70,7 @@ func (p *polls) wait(w *worker) {
 	case len(deliveries) == 0:
 		return
 	}
-	one, ok := p.parse(deliveries[0].Body)
+	one, ok := p.run.parse(deliveries[0].Body)
 	if !ok {
 		return // an existing queue may hold messages of others
 	}
@@ -83,30 +83,30 @@ func (p *polls) wait(w *worker) {
 func (p *polls) probe(ctx context.Context) {
 	defer p.stop()
 	p.waiting.Wait()
-	pause(ctx, p.Warmup)
-	before, err := p.target.Status(ctx)
-	pause(ctx, p.Idle)
-	if after, failed := p.target.Status(ctx); err == nil && failed == nil {
+	pause(ctx, p.run.Warmup)
+	before, err := p.run.target.Status(ctx)
+	pause(ctx, p.run.Idle)
+	if after, failed := p.run.target.Status(ctx); err == nil && failed == nil {
 		p.entries = int64(after.CommitIndex - before.CommitIndex) //nolint:gosec // the log grows
 	}
-	senders := make([]*worker, len(p.target.Addresses))
+	senders := make([]*worker, len(p.run.target.Addresses))
 	for i := range senders {
-		if senders[i], err = p.newWorker(i, len(senders)); err != nil {
+		if senders[i], err = p.run.newWorker(i, len(senders)); err != nil {
 			return
 		}
 		defer senders[i].close()
 	}
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	end := time.Now().Add(p.Duration)
-	for n := int64(0); time.Now().Before(end) && (p.Count == 0 || n < p.Count); n++ {
+	end := time.Now().Add(p.run.Duration)
+	for n := int64(0); time.Now().Before(end) && (p.run.Count == 0 || n < p.run.Count); n++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
 		w := senders[int(n)%len(senders)]
-		m := w.compose(n%int64(p.Groups), n, time.Now())
+		m := w.compose(n%int64(p.run.Groups), n, time.Now())
 		if w.insist(ctx, func() error { _, err := w.send(ctx, []message{m}); return err }) == nil {
 			p.sent.Add(1)
 		}
@@ -120,6 +120,6 @@ func (p *polls) probe(ctx context.Context) {
 func (p *polls) finish(_ context.Context, report *Report) error {
 	report.check("messages sent", p.sent.Load(), false)
 	report.check("lost: sent and confirmed, never received", max(p.sent.Load()-p.received.Load(), 0), true)
-	report.check(fmt.Sprintf("log entries in %v without messages (-1: unknown)", p.Idle), p.entries, false)
+	report.check(fmt.Sprintf("log entries in %v without messages (-1: unknown)", p.run.Idle), p.entries, false)
 	return nil
 }

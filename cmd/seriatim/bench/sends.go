@@ -14,7 +14,7 @@ import (
 const inFlightMax = 1000
 
 type sends struct {
-	*run
+	run      *run
 	before   int64 // messages in an existing queue
 	fresh    atomic.Int64
 	repeated atomic.Int64
@@ -26,26 +26,26 @@ type sends struct {
 func newSends(r *run) job { return &sends{run: r} }
 
 func (s *sends) fill(ctx context.Context) (err error) {
-	if s.Existing && s.Repeat > 0 {
-		s.before, err = s.held(ctx)
+	if s.run.Existing && s.run.Repeat > 0 {
+		s.before, err = s.run.held(ctx)
 	}
 	return err
 }
 
 func (s *sends) work(ctx context.Context, w *worker) {
 	switch {
-	case s.Protocol == Stream:
+	case s.run.Protocol == Stream:
 		s.stream(ctx, w)
 		return
-	case s.Repeat > 0:
+	case s.run.Repeat > 0:
 		s.repeat(ctx, w)
 		return
 	}
-	messages := make([]message, s.Batch)
+	messages := make([]message, s.run.Batch)
 	for n := int64(0); ctx.Err() == nil; {
 		due := w.awaitTurn(ctx, n)
 		began := time.Now()
-		if s.over(began, s.Batch) {
+		if s.run.over(began, s.run.Batch) {
 			return
 		}
 		for i := range messages {
@@ -54,7 +54,7 @@ func (s *sends) work(ctx context.Context, w *worker) {
 		}
 		w.calls++
 		if _, err := w.send(ctx, messages); err == nil {
-			w.measured("send", due, time.Now(), s.Batch)
+			w.measured("send", due, time.Now(), s.run.Batch)
 		} else if ctx.Err() == nil {
 			w.failed(err)
 			pause(ctx, failurePause)
@@ -68,7 +68,7 @@ func (s *sends) stream(ctx context.Context, w *worker) {
 		*client.Sent
 		due time.Time
 	}
-	sender := w.caller.(*nativeCaller).client.NewSender(ctx, s.Queue)
+	sender := w.caller.(*nativeCaller).client.NewSender(ctx, s.run.Queue)
 	inFlight := make(chan sent, inFlightMax)
 	var answering sync.WaitGroup
 	answering.Go(func() {
@@ -84,7 +84,7 @@ func (s *sends) stream(ctx context.Context, w *worker) {
 	for n := int64(0); ctx.Err() == nil; n++ {
 		due := w.awaitTurn(ctx, n)
 		began := time.Now()
-		if s.over(began, 1) {
+		if s.run.over(began, 1) {
 			break
 		}
 		m := w.compose(w.groupOf(n), n, began)
@@ -112,17 +112,17 @@ const historyMax = 4096
 
 // repeat sends some ids again.
 func (s *sends) repeat(ctx context.Context, w *worker) {
-	ctx, cancel := context.WithDeadline(ctx, s.deadline.Add(finishTime))
+	ctx, cancel := context.WithDeadline(ctx, s.run.deadline.Add(finishTime))
 	defer cancel()
-	random := rand.New(rand.NewPCG(uint64(w.number), uint64(s.started.UnixNano()))) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(uint64(w.number), uint64(s.run.started.UnixNano()))) //nolint:gosec // no secret
 	var history []earlier
 	next := int64(0)
-	messages, repeats := make([]message, s.Batch), make([]*earlier, s.Batch)
-	for ctx.Err() == nil && !s.over(time.Now(), s.Batch) {
+	messages, repeats := make([]message, s.run.Batch), make([]*earlier, s.run.Batch)
+	for ctx.Err() == nil && !s.run.over(time.Now(), s.run.Batch) {
 		began, first := time.Now(), next
 		for i := range messages {
 			n := next
-			if repeats[i] = nil; len(history) > 0 && random.IntN(100) < s.Repeat {
+			if repeats[i] = nil; len(history) > 0 && random.IntN(100) < s.run.Repeat {
 				repeats[i] = &history[random.IntN(len(history))]
 				n = repeats[i].number
 			} else {
@@ -134,7 +134,7 @@ func (s *sends) repeat(ctx context.Context, w *worker) {
 			at := time.Now()
 			ids, err := w.send(ctx, messages)
 			if err == nil {
-				w.measured("send", at, time.Now(), s.Batch)
+				w.measured("send", at, time.Now(), s.run.Batch)
 				history = s.compare(history, ids, repeats, first)
 			}
 			return err
@@ -178,7 +178,7 @@ func (s *sends) compare(history []earlier, ids []string, repeats []*earlier, nex
 }
 
 func (s *sends) finish(ctx context.Context, report *Report) error {
-	if s.Repeat == 0 {
+	if s.run.Repeat == 0 {
 		return nil
 	}
 	report.check("ids sent once or first", s.fresh.Load(), false)
@@ -186,7 +186,7 @@ func (s *sends) finish(ctx context.Context, report *Report) error {
 	report.check("repeats answered with another message id", s.accepted.Load(), true)
 	report.check("new ids answered with a message id of their batch", s.dropped.Load(), true)
 	report.check("new ids whose sends were never answered", s.unknown.Load(), false)
-	held, err := s.held(ctx)
+	held, err := s.run.held(ctx)
 	if err != nil {
 		return err
 	}

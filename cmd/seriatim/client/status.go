@@ -259,18 +259,18 @@ func bundleError(ctx context.Context, err error) error {
 }
 
 // eachNode asks each admin port separately.
-type eachNode struct{ *wire }
+type eachNode struct{ wire *wire }
 
 // Addresses returns the addresses of the admin ports.
-func (n eachNode) Addresses() []string { return n.admin.addresses }
+func (n eachNode) Addresses() []string { return n.wire.admin.addresses }
 
 // Get asks one of them.
 func (n eachNode) Get(ctx context.Context, address, path string) (int, []byte, error) {
 	only := *n.wire
-	if strings.HasPrefix(n.admin.addresses[0], "https:") && !strings.HasPrefix(address, "https:") {
+	if strings.HasPrefix(n.wire.admin.addresses[0], "https:") && !strings.HasPrefix(address, "https:") {
 		return 0, nil, fmt.Errorf("%s has no TLS, and the token would go there in the clear", address)
 	}
-	only.admin = &port{addresses: []string{address}, guessed: n.admin.guessed}
+	only.admin = &port{addresses: []string{address}, guessed: n.wire.admin.guessed}
 	got, err := only.send(ctx, http.MethodGet, path, nil)
 	return got.status, got.body, err
 }

@@ -47,8 +47,8 @@ func (s *Signer) sign(r *http.Request, payload string) {
 	slices.Sort(names)
 	made.signed = newHeaderList(names)
 	today := s.today.Load()
-	if today == nil || today.day != made.day {
-		today = &dayKey{made.day, newSigningKey(made.scope, s.Secret)}
+	if today == nil || today.day != made.scope.day {
+		today = &dayKey{made.scope.day, newSigningKey(made.scope, s.Secret)}
 		s.today.Store(today)
 	}
 	digits := today.key.sign(&made, r, []byte(payload))

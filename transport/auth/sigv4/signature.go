@@ -25,7 +25,7 @@ const (
 
 // signature is the signature of a request.
 type signature struct {
-	scope
+	scope   scope
 	date    time.Time
 	stamp   string        // the date, as sent or in the signed form
 	expires time.Duration // of a presigned URL, else 0
@@ -167,13 +167,13 @@ func (s *signature) readQuery(query url.Values, lists *headerLists) error {
 // readParts reads the common parts of both forms.
 func (s *signature) readParts(credential, signed, digits string, lists *headerLists) (err error) {
 	var end string
-	s.keyID, end, _ = strings.Cut(credential, "/")
-	s.day, end, _ = strings.Cut(end, "/")
-	s.region, end, _ = strings.Cut(end, "/")
-	if s.service, end, _ = strings.Cut(end, "/"); end != termination {
+	s.scope.keyID, end, _ = strings.Cut(credential, "/")
+	s.scope.day, end, _ = strings.Cut(end, "/")
+	s.scope.region, end, _ = strings.Cut(end, "/")
+	if s.scope.service, end, _ = strings.Cut(end, "/"); end != termination {
 		return incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/" + termination + ".")
 	}
-	if !plainKey(s.keyID) || s.region == "" || s.service == "" {
+	if !plainKey(s.scope.keyID) || s.scope.region == "" || s.scope.service == "" {
 		return incomplete("Credential must name a key, a region and a service.")
 	}
 	s.signed, err = lists.read(signed)
@@ -182,7 +182,7 @@ func (s *signature) readParts(credential, signed, digits string, lists *headerLi
 }
 
 func (s *signature) checkDay() error {
-	if s.day != s.stamp[:len("yyyymmdd")] {
+	if s.scope.day != s.stamp[:len("yyyymmdd")] {
 		return mismatch("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '" +
 			s.stamp[:len("yyyymmdd")] + "'.")
 	}

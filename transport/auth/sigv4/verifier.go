@@ -44,7 +44,7 @@ func (v *Verifier) Verify(r *http.Request, body string) (auth.Identity, string, 
 	if !signed {
 		return auth.Identity{}, "", missingToken()
 	}
-	secret, known, err := v.keys.Secret(s.keyID)
+	secret, known, err := v.keys.Secret(s.scope.keyID)
 	if err != nil {
 		return auth.Identity{}, "", err
 	}
@@ -74,7 +74,7 @@ func (v *Verifier) Verify(r *http.Request, body string) (auth.Identity, string, 
 			return auth.Identity{}, "", err
 		}
 	}
-	return auth.Identity{AccessKeyID: s.keyID, Service: s.service}, body, nil
+	return auth.Identity{AccessKeyID: s.scope.keyID, Service: s.scope.service}, body, nil
 }
 
 // check refuses requests that are invalid with any signature.
