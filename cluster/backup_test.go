@@ -140,9 +140,7 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 	c := startNodes(t, 3, quickly)
 	follower := c.followers()[0]
 	restored, err := c.nodes[follower].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if restored.Queues != 2 || restored.Messages != 4 || restored.IDs != 4 || restored.Epoch != 1 {
 		t.Errorf("restored %+v", restored)
 	}
@@ -226,15 +224,11 @@ func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 		if voter == c.nodes[leader].process.nodeID {
 			continue
 		}
-		if err := group.ChangeMembers(clustertest.Context(t), 0, consensus.TakeVote, voter); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, group.ChangeMembers(clustertest.Context(t), 0, consensus.TakeVote, voter))
 	}
 	c.crash(leader)
 	spool := filepath.Join(c.configs[leader].DataDir, strings.ReplaceAll(storage.SpoolPattern, "*", "1"))
-	if err := os.WriteFile(spool, b.content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.WriteFile(spool, b.content, 0o600))
 	segments := filepath.Join(c.configs[leader].DataDir, strings.ReplaceAll(storage.SpoolPattern, "*", "2"))
 	if err := errors.Join(os.Mkdir(segments, 0o700),
 		os.WriteFile(filepath.Join(segments, "0000000001.bodies"), b.content, 0o600)); err != nil {
@@ -247,9 +241,7 @@ func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 		c.waitReady(i)
 	}
 	c.agree()
-	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{})))
 	c.agree()
 	c.allVote()
 }
@@ -359,9 +351,7 @@ func TestLeaderRefusesABackupBeforeItIsReceived(t *testing.T) {
 	c.agree()
 	leader := c.agreedLeader()
 	conn, err := c.nodes[(leader+1)%3].process.network.Dial(clustertest.Context(t), c.nodes[leader].Status().NodeID, peernet.KindRestore, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	backup := &countedReader{}
 	var answer struct {
 		Kind string `json:"kind"`

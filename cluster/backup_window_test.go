@@ -94,9 +94,7 @@ func TestIDsOfDaysAgoAfterARestore(t *testing.T) {
 			source.close(0)
 
 			c := daysLater(t, 3, test.before+test.after)
-			if _, err := c.nodes[1].Restore(clustertest.Context(t), bytes.NewReader(content), RestoreOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, clustertest.Err(c.nodes[1].Restore(clustertest.Context(t), bytes.NewReader(content), RestoreOptions{})))
 			for i := range c.nodes {
 				c.waitReady(i)
 			}
@@ -142,8 +140,6 @@ func (c *nodes) stored(name string) (count int64) {
 		count = stats.Visible + stats.NotVisible + stats.Delayed
 		return nil
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	clustertest.Must(c.t, err)
 	return count
 }

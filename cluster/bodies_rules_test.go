@@ -162,15 +162,11 @@ func TestBodyThatARuleNeedsAndTheDiskDoesNotGive(t *testing.T) {
 			t.Parallel()
 			r := newRuled(t, 1, prepare)
 			file := r.segmentFiles(0)[0]
-			if err := errors.Join(os.Rename(file, file+".away"), os.Symlink(unmapped, file)); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, errors.Join(os.Rename(file, file+".away"), os.Symlink(unmapped, file)))
 			answered := r.propose(0)
 			r.ended(0, fault.ExitDiskError, "check the disk")
 			<-answered
-			if err := os.Rename(file+".away", file); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.Rename(file+".away", file))
 			r.records[0] = ending(&r.configs[0])
 			r.open(0)
 			r.waitReady(0)

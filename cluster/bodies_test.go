@@ -70,9 +70,7 @@ func (c *nodes) snapshotBut(away int) {
 		if i == away {
 			continue
 		}
-		if err := n.group.Snapshot(clustertest.Context(c.t)); err != nil {
-			c.t.Fatal(err)
-		}
+		clustertest.Must(c.t, n.group.Snapshot(clustertest.Context(c.t)))
 	}
 }
 
@@ -232,9 +230,7 @@ func TestRestoredBodiesTakeTheirSpaceOnce(t *testing.T) {
 	source.close(0)
 	c := startNodes(t, 3, segmentsEverywhere)
 	leader := c.leader()
-	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(content), RestoreOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(content), RestoreOptions{})))
 	c.agree()
 	bodies := int64(len(bodyOf(0)) * messages)
 	if snapshots, _ := c.spaceOfBodies(leader); snapshots < bodies {
@@ -265,9 +261,7 @@ func TestRefusedStartLeavesBodies(t *testing.T) {
 	path := filepath.Join(cfg.DataDir, storage.GroupDirName(0), storage.SnapshotsDir)
 	record := clustertest.NewFatalRecord()
 	cfg.Fatal = record.Fatal
-	if err := os.Rename(path, path+".away"); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Rename(path, path+".away"))
 	if n, err := Open(clustertest.Context(t), cfg); err == nil {
 		n.Close(clustertest.Context(t))
 		t.Fatal("it started")
@@ -275,9 +269,7 @@ func TestRefusedStartLeavesBodies(t *testing.T) {
 	if codes, errs := record.All(); len(codes) == 0 || codes[0] != ExitLostData {
 		t.Errorf("%v, %v", codes, errs)
 	}
-	if err := errors.Join(os.RemoveAll(path), os.Rename(path+".away", path)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(os.RemoveAll(path), os.Rename(path+".away", path)))
 	c.open(0)
 	c.waitReady(0)
 	c.takeBodies(0, 0, 210)

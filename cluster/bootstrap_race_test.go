@@ -77,9 +77,7 @@ func runRace(t *testing.T, order raceOrder) {
 		time.Sleep(order.after)
 		c.crash(i)
 		if order.wipe {
-			if err := os.RemoveAll(c.configs[i].DataDir); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.RemoveAll(c.configs[i].DataDir))
 		}
 		c.open(i)
 	}

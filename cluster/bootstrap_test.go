@@ -109,9 +109,7 @@ func TestBootstrapSurvivesACrashAfterThePledges(t *testing.T) {
 	slices.Sort(members)
 	for _, m := range g.All {
 		dir := openTestDirAgain(t, m)
-		if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(members), InitialMembers: members}); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(members), InitialMembers: members}))
 		dir.Close()
 	}
 	g.startAll()
@@ -124,12 +122,8 @@ func TestBootstrapSurvivesACrashAfterThePledges(t *testing.T) {
 // openTestDirAgain opens a directory that storage.OpenTestDir locked.
 func openTestDirAgain(t *testing.T, m *member) *storage.Dir {
 	t.Helper()
-	if err := os.Rename(m.cfg.DataDir, m.cfg.DataDir+".moved"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(m.cfg.DataDir, os.DirFS(m.cfg.DataDir+".moved")); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Rename(m.cfg.DataDir, m.cfg.DataDir+".moved"))
+	clustertest.Must(t, os.CopyFS(m.cfg.DataDir, os.DirFS(m.cfg.DataDir+".moved")))
 	return openTestDir(t, m.cfg.DataDir, m.cfg.NodeName)
 }
 
@@ -142,9 +136,7 @@ func TestBootstrapGivesUpAndIsFreed(t *testing.T) {
 	dir := openTestDir(t, pledged.cfg.DataDir, pledged.cfg.NodeName)
 	g.All[0].start()
 	stale := []string{g.All[0].process.nodeID, "x-00000000", dir.NodeID}
-	if err := dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(stale), InitialMembers: stale}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, dir.SetMembership(storage.Membership{ClusterID: storage.ClusterIDOf(stale), InitialMembers: stale}))
 	dir.Close()
 	g.All[1].start()
 	pledged.start()

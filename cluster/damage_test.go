@@ -57,9 +57,7 @@ func TestDamagedNodeRefusesToStart(t *testing.T) {
 				g.ProposeOne(testNamedEntry(t, at))
 			}
 			damaged := g.Followers(g.Leader())[0]
-			if err := damaged.group.Snapshot(clustertest.Context(t)); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, damaged.group.Snapshot(clustertest.Context(t)))
 			for at := 30; at < 35; at++ {
 				g.ProposeOne(testNamedEntry(t, at))
 			}
@@ -84,8 +82,6 @@ func TestDamagedNodeRefusesToStart(t *testing.T) {
 func modified(t *testing.T, path string) string {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return info.ModTime().Format("2006-01-02T15:04:05.000000000")
 }

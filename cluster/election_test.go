@@ -124,9 +124,7 @@ func TestLeaderHearsItsVoters(t *testing.T) {
 		t.Error("a node that is not there may lead")
 	}
 	successor := c.followers()[0]
-	if err := view.Transfer(clustertest.Context(t), c.idOf(successor)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, view.Transfer(clustertest.Context(t), c.idOf(successor)))
 	c.waitFor("the successor to lead", func() bool { return c.nodes[successor].group.Leadership().Self })
 	c.send(0, fifo, "m")
 	c.agree()
@@ -141,18 +139,14 @@ func TestHandOverWaitsForEntriesInFlight(t *testing.T) {
 	view := leader.process.electionView(leader.group)
 	successor := c.followers()[0]
 	release, err := leader.term.Load().Hold(clustertest.Context(t)) // as an entry in flight does
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	ctx, cancel := context.WithTimeout(clustertest.Context(t), 100*time.Millisecond)
 	defer cancel()
 	if err := view.Transfer(ctx, c.idOf(successor)); err == nil {
 		t.Error("leadership went while an entry was in flight")
 	}
 	release()
-	if err := view.Transfer(clustertest.Context(t), c.idOf(successor)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, view.Transfer(clustertest.Context(t), c.idOf(successor)))
 	c.waitFor("the successor to lead", func() bool { return c.nodes[successor].group.Leadership().Self })
 }
 
@@ -194,9 +188,7 @@ func TestCommitsAreAnnouncedWithoutDelay(t *testing.T) {
 func (c *nodes) openNetworkOnly(i int) *process {
 	c.t.Helper()
 	p, err := openProcess(c.t.Context(), c.configs[i].WithDefaults())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	clustertest.Must(c.t, err)
 	return p
 }
 
@@ -216,9 +208,7 @@ func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
 	c.crash(dead)
 	starting := c.openNetworkOnly(dead)
 	closeStarting := sync.OnceFunc(func() {
-		if err := errors.Join(starting.disconnect(), starting.close()); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, errors.Join(starting.disconnect(), starting.close()))
 	})
 	defer closeStarting()
 	network := c.nodes[others[0]].process.network

@@ -22,18 +22,14 @@ import (
 func newKey(t *testing.T) []byte {
 	t.Helper()
 	key, err := encryption.DrawKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return key
 }
 
 func newKeyring(t *testing.T, keys ...[]byte) *encryption.Keyring {
 	t.Helper()
 	r, err := encryption.NewKeyring(rand.Reader, keys...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return r
 }
 
@@ -167,9 +163,7 @@ func (c *nodes) restoredElsewhere(backup []byte, keys *encryption.Keyring) {
 	c.t.Helper()
 	c.t.Run("restored", func(t *testing.T) {
 		with := startNodes(t, 1, func(cfg *Config) { cfg.Log.Encryption.Keys = keys })
-		if _, err := with.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup), RestoreOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(with.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup), RestoreOptions{})))
 		noCanary(t, with.configs[0].DataDir)
 		without := startNodes(t, 1, nil)
 		if _, err := without.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup), RestoreOptions{}); !errors.Is(err,
@@ -226,9 +220,7 @@ func TestKeysOfADataDirectory(t *testing.T) {
 	c.close(0)
 	boots := filepath.Join(c.configs[0].DataDir, "boots.json")
 	before, err := os.ReadFile(boots)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for name, keys := range map[string]*encryption.Keyring{"no key": nil, "the old key": newKeyring(t, old),
 		"the new key": newKeyring(t, next)} {
 		c.configs[0].Log.Encryption.Keys = keys
@@ -241,9 +233,7 @@ func TestKeysOfADataDirectory(t *testing.T) {
 	}
 	// The record of the keys may be lost: encrypted files say by themselves that they are
 	// encrypted.
-	if err := os.Remove(filepath.Join(c.configs[0].DataDir, "encryption.json")); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Remove(filepath.Join(c.configs[0].DataDir, "encryption.json")))
 	c.configs[0].Log.Encryption.Keys = nil
 	if code := c.endsWith(0); code != ExitKeyMissing {
 		t.Errorf("without the record the node ends with %d", code)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/clustertest/freeport"
 )
 
@@ -11,8 +12,6 @@ import (
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	port, err := freeport.Take(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

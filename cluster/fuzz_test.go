@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -53,9 +54,7 @@ func FuzzMembershipRequest(f *testing.F) {
 		}
 		r.BudgetMillis = 20 // else some wait for something that never happens
 		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		near, far := net.Pipe()
 		var serving sync.WaitGroup
 		questions := n.members.Questions()
@@ -66,9 +65,7 @@ func FuzzMembershipRequest(f *testing.F) {
 		serving.Go(func() { questions.ServeConn(n.lifetime.life, far) })
 		defer serving.Wait()
 		defer near.Close()
-		if _, err := near.Write(append(text, '\n')); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(near.Write(append(text, '\n'))))
 		var answer membership.Answer
 		if err := json.NewDecoder(near).Decode(&answer); err != nil {
 			t.Fatalf("%s: %v", text, err)

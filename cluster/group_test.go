@@ -192,9 +192,7 @@ func TestThreeNodesFoundElectReplicateAndRestart(t *testing.T) {
 func openTestDir(t *testing.T, path, name string) *storage.Dir {
 	t.Helper()
 	dir, err := storage.OpenDir(path, name, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() { _ = dir.Close() }) // most tests close it themselves
 	return dir
 }

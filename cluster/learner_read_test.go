@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -27,9 +28,7 @@ func TestLearnersProveNothing(t *testing.T) {
 		_, err := c.nodes[leader].Read(ctx, func(queue.View) error { return nil })
 		return err
 	}
-	if err := read(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, read())
 	for _, i := range c.followers() {
 		if i != learner {
 			c.crash(i)

@@ -2,10 +2,8 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/forward"
@@ -55,9 +53,7 @@ func (c *nodes) attribute(i int, name, attribute string) (value string) {
 		}
 		return nil
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	clustertest.Must(c.t, err)
 	return value
 }
 
@@ -121,63 +117,5 @@ func TestLostAnswersAreFound(t *testing.T) {
 	}
 	c.open(leader)
 	c.waitReady(leader)
-	c.agree()
-}
-
-// Receives without an attempt id that wait at followers continue when the leader dies, and each
-// message is received once.
-func TestWaitingReceivesOutliveTheLeader(t *testing.T) {
-	t.Parallel()
-	c := startNodes(t, 3, unhurried)
-	c.create(0, standard)
-	c.agree()
-	const each = 10
-	dead := c.leader()
-	var waiting sync.WaitGroup
-	errs := make(chan error, 2*each)
-	bodies := make(chan string, 2*each)
-	for _, i := range c.followers() {
-		for range each {
-			waiting.Go(func() {
-				reply, err := c.nodes[i].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: standard}, 20*time.Second)
-				if err != nil {
-					errs <- err
-					return
-				}
-				for _, m := range reply.Result.(queue.MessagesReceived).Messages {
-					bodies <- m.Body.String()
-				}
-			})
-		}
-	}
-	c.waitFor("the receives to wait at the leader", func() bool {
-		leads := c.nodes[dead].term.Load()
-		return leads != nil && leads.WaitingReceives() == 2*each
-	})
-	c.crash(dead)
-	survivor := c.leader()
-	for i := range 2 * each {
-		c.send(survivor, standard, fmt.Sprint("m", i))
-	}
-	waiting.Wait()
-	close(errs)
-	for err := range errs {
-		t.Error(err)
-	}
-	close(bodies)
-	seen := map[string]int{}
-	for body := range bodies {
-		seen[body]++
-	}
-	for body, n := range seen {
-		if n != 1 {
-			t.Errorf("%s was received %d times", body, n)
-		}
-	}
-	if len(seen) != 2*each {
-		t.Errorf("%d messages received, want %d", len(seen), 2*each)
-	}
-	c.open(dead)
-	c.waitReady(dead)
 	c.agree()
 }

@@ -57,9 +57,7 @@ func TestOnlyMembersChangeTheMembers(t *testing.T) {
 				r := membership.Request{Op: op, From: tc.as, Cluster: tc.cluster, Node: member, Proof: tc.proof}
 				answer := answerTo(ctx, at, tc.from, r)
 				text, err := json.Marshal(answer)
-				if err != nil {
-					t.Fatal(err)
-				}
+				clustertest.Must(t, err)
 				if answer.Verdict != membership.Refused || answer.Record != nil || answer.Members != nil ||
 					slices.ContainsFunc([]string{cluster, member, leader.process.nodeID},
 						func(secret string) bool { return strings.Contains(string(text), secret) }) {

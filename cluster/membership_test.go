@@ -78,9 +78,7 @@ func (c *nodes) grow(ends *endings, change func(*Config)) int {
 // wipe empties the data directory of a stopped node.
 func (c *nodes) wipe(i int) {
 	c.t.Helper()
-	if err := os.RemoveAll(c.configs[i].DataDir); err != nil {
-		c.t.Fatal(err)
-	}
+	clustertest.Must(c.t, os.RemoveAll(c.configs[i].DataDir))
 }
 
 // roles waits until the leader reports these roles, by name.
@@ -133,9 +131,7 @@ func TestWipedNodeComesBackAsLearnerAndIsReplacedByOneCommand(t *testing.T) {
 	wantRefusal(t, c.nodes[0].PromoteMember(ctx, Change{Node: fresh}), RefusedPolicy, "replace n3")
 	wantRefusal(t, c.nodes[0].ReplaceMember(ctx, Change{Node: "n3", IfIndex: list.Index + 1}), RefusedBusy, "changed since")
 	// Any node takes the command, also the new one.
-	if err := c.nodes[2].ReplaceMember(ctx, Change{Node: "n3", IfIndex: list.Index}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, c.nodes[2].ReplaceMember(ctx, Change{Node: "n3", IfIndex: list.Index}))
 	list = c.roles("n1 voter, n2 voter, n3 voter")
 	if list.Members[2].NodeID != fresh {
 		t.Fatalf("the members are %+v", list.Members)
@@ -184,25 +180,19 @@ func TestGrowAndShrink(t *testing.T) {
 			list, err := c.nodes[i].Members(ctx)
 			return err == nil && strings.Contains(list.Members[i].Note, "seriatim cluster promote")
 		})
-		if err := c.nodes[i].PromoteMember(ctx, Change{Node: fmt.Sprintf("n%d", n)}); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, c.nodes[i].PromoteMember(ctx, Change{Node: fmt.Sprintf("n%d", n)}))
 		want += fmt.Sprintf(", n%d voter", n)
 		c.roles(want)
 	}
 	// Remove the leader first: it has to hand leadership over.
 	first := c.leader()
 	name := c.configs[first].NodeName
-	if err := c.nodes[first].RemoveMember(ctx, Change{Node: name}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, c.nodes[first].RemoveMember(ctx, Change{Node: name}))
 	c.waitFor("the removed node to end", func() bool { return ends.of(name) == fault.ExitRemoved })
 	c.close(first)
 	second := c.followers()[0]
 	name = c.configs[second].NodeName
-	if err := c.nodes[c.leader()].RemoveMember(ctx, Change{Node: name}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, c.nodes[c.leader()].RemoveMember(ctx, Change{Node: name}))
 	c.waitFor("the removed node to end", func() bool { return ends.of(name) == fault.ExitRemoved })
 	c.close(second)
 	leader := c.leader()
@@ -229,9 +219,7 @@ func TestRemovalKeepsTheQuorum(t *testing.T) {
 	wantRefusal(t, c.nodes[leader].MoveLeadership(ctx, Change{Node: lost}), RefusedUnsafe, "does not answer")
 	wantRefusal(t, c.nodes[leader].ReplaceMember(ctx, Change{Node: lost}), RefusedUnsafe, "no new node")
 	wantRefusal(t, c.nodes[leader].ReplaceMember(ctx, Change{Node: "n9"}), RefusedUnknownNode, "n9")
-	if err := c.nodes[leader].RemoveMember(ctx, Change{Node: lost}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, c.nodes[leader].RemoveMember(ctx, Change{Node: lost}))
 	// The node that was removed while it was away learns of it after its restart.
 	c.open(followers[0])
 	c.waitFor("the removed node to end", func() bool { return ends.of(lost) == fault.ExitRemoved })
@@ -245,15 +233,11 @@ func TestLeadershipMovesToTheWantedNode(t *testing.T) {
 	t.Parallel()
 	c, _ := startGrowing(t, 3, unhurried)
 	for _, i := range []int{0, 1, 2} {
-		if err := c.nodes[(i+1)%3].MoveLeadership(clustertest.Context(t), Change{Node: c.configs[i].NodeName}); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, c.nodes[(i+1)%3].MoveLeadership(clustertest.Context(t), Change{Node: c.configs[i].NodeName}))
 		c.waitFor("the wanted leader", func() bool { return c.nodes[i].leads() })
 	}
 	before := c.leader()
-	if err := c.nodes[0].MoveLeadership(clustertest.Context(t), Change{}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, c.nodes[0].MoveLeadership(clustertest.Context(t), Change{}))
 	c.waitFor("another leader", func() bool { return c.leader() != before })
 }
 
@@ -292,9 +276,7 @@ func TestManualJoin(t *testing.T) {
 	})
 	wantRefusal(t, c.nodes[0].AddMember(ctx, Change{Node: "n9"}), RefusedUnknownNode, "n9")
 	for _, i := range []int{asks, waits} {
-		if err := c.nodes[0].AddMember(ctx, Change{Node: c.nodes[i].process.nodeID}); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, c.nodes[0].AddMember(ctx, Change{Node: c.nodes[i].process.nodeID}))
 		c.waitReady(i)
 	}
 	c.roles("n1 voter, n2 learner, n3 learner")

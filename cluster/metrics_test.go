@@ -27,9 +27,7 @@ func TestMembersOfTheSameNameHaveTheirOwnSeries(t *testing.T) {
 	c, _ := startGrowing(t, 3, nil)
 	ctx := clustertest.Context(t)
 	// n1 leads, so that the leader has heard from n3 before n3 loses its disk.
-	if err := c.nodes[0].MoveLeadership(ctx, Change{Node: "n1"}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, c.nodes[0].MoveLeadership(ctx, Change{Node: "n1"}))
 	waitForLag := func(peer string) {
 		t.Helper()
 		c.waitFor("the lag of "+peer, func() bool {
@@ -44,8 +42,6 @@ func TestMembersOfTheSameNameHaveTheirOwnSeries(t *testing.T) {
 	list := c.roles("n1 voter, n2 voter, n3 voter, n3 learner")
 	waitForLag(c.nodes[2].process.nodeID)
 	c.waitReady(2)
-	if err := c.nodes[0].ReplaceMember(ctx, Change{Node: "n3", IfIndex: list.Index}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, c.nodes[0].ReplaceMember(ctx, Change{Node: "n3", IfIndex: list.Index}))
 	waitForLag("n3")
 }

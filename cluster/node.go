@@ -235,8 +235,9 @@ func (n *Node) link(nodeID string) *forward.Link {
 	l := n.links[nodeID]
 	if l == nil {
 		l = forward.NewLink(n.lifetime.life, &n.running, forward.LinkOptions{
-			Self: n.process.nodeID, NodeID: nodeID, Group: thisGroup, Connect: n.connect, Leads: n.currentLeader, Closing: n.lifetime.closing.Done(),
-			Silent: func() { n.process.detector.Suspect(nodeID) }, Silence: election.Silence(n.cfg.Timing.Heartbeat),
+			Self: n.process.nodeID, NodeID: nodeID, Group: thisGroup, Connect: n.connect, Leads: n.currentLeader,
+			Closing: n.lifetime.closing.Done(),
+			Silent:  func() { n.process.detector.Suspect(nodeID) }, Silence: election.Silence(n.cfg.Timing.Heartbeat),
 			Limits: n.cfg.Limits.leader(), Log: n.log,
 		})
 		n.links[nodeID] = l

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -480,109 +478,6 @@ func TestConcurrentSubmitsShareEntries(t *testing.T) {
 		t.Error(err)
 	}
 	c.agree()
-}
-
-// The attempt id of a receive whose answer was lost with the leader gives the
-// same receipt handles on another node (faults.md I6).
-func TestAttemptReplayAfterLeaderCrash(t *testing.T) {
-	t.Parallel()
-	c := startNodes(t, 3, nil)
-	leader, followers := c.leader(), c.followers()
-	c.create(leader, fifo)
-	for i := range 3 {
-		c.send(leader, fifo, fmt.Sprint(i))
-	}
-	cmd := queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(2), AttemptID: "attempt", AttemptIDGiven: true}
-	first := c.receive(followers[0], cmd, 0)
-	c.crash(leader)
-	again := c.receive(followers[1], cmd, 0)
-	if len(first) != 2 || len(again) != 2 {
-		t.Fatalf("%d messages, then %d", len(first), len(again))
-	}
-	for i := range first {
-		if first[i].Handle != again[i].Handle || first[i].ReceiveCount != again[i].ReceiveCount {
-			t.Errorf("message %d: %v (%d), then %v (%d)", i, first[i].Handle, first[i].ReceiveCount, again[i].Handle, again[i].ReceiveCount)
-		}
-	}
-}
-
-// Sends with deduplication ids continue while leaders crash: every call succeeds in the end, and no
-// message is lost, duplicated, or out of order.
-func TestSendsSurviveLeaderCrashes(t *testing.T) {
-	t.Parallel()
-	c := startNodes(t, 3, nil)
-	c.create(0, fifo)
-	c.agree()
-	next := 0
-	for range 3 {
-		leader := c.leader()
-		sender := c.nodes[(leader+1)%3]
-		stop, crashed := make(chan struct{}), make(chan struct{})
-		var client sync.WaitGroup
-		sent := make(chan struct{}, 1)
-		client.Go(func() {
-			defer close(sent)
-			for ; ; next++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				// A client that gets "unknown" tries again with the same id, as every SDK does.
-				for {
-					_, err := sender.Submit(clustertest.Context(t),
-						&queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, fmt.Sprint(next))}})
-					if err == nil {
-						break
-					}
-					if !errors.Is(err, fault.ErrOutcomeUnknown) && !errors.Is(err, fault.ErrUnavailable) {
-						t.Errorf("send %d: %v", next, err)
-						return
-					}
-				}
-				select {
-				case <-crashed:
-					select {
-					case sent <- struct{}{}:
-					default:
-					}
-				default:
-				}
-			}
-		})
-		before := sentThrough(sender)
-		c.waitFor("some sends", func() bool { return sentThrough(sender) >= before+20 })
-		c.crash(leader)
-		close(crashed)
-		<-sent // a send begun before or after the crash was acknowledged
-		close(stop)
-		client.Wait()
-		c.open(leader)
-		c.waitReady(leader)
-	}
-	c.agree()
-	var got []string
-	for len(got) < next {
-		messages := c.receive(0, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(10)}, 0)
-		if len(messages) == 0 {
-			break
-		}
-		var handles []string
-		for _, m := range messages {
-			got, handles = append(got, m.Body.String()), append(handles, m.Handle.String())
-		}
-		c.submit(1, &queue.DeleteMessages{Queue: fifo, Batch: true, Handles: handles})
-	}
-	var want []string
-	for i := range next {
-		want = append(want, fmt.Sprint(i))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatal(diff)
-	}
-	if left := c.receive(0, queue.ReceiveMessages{Queue: fifo}, 0); len(left) != 0 {
-		t.Fatalf("left over: %v", left[0].Body)
-	}
 }
 
 // A clean stop of the leader causes no error for clients that wait or write through other nodes.

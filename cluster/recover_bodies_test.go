@@ -58,9 +58,7 @@ func TestRecoveryKeepsBodiesInSegments(t *testing.T) {
 			c.leadsAfterRestart(2)
 			c.takeBodies(2, 50, 110)
 			c.agree()
-			if err := c.nodes[1].group.Snapshot(clustertest.Context(t)); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, c.nodes[1].group.Snapshot(clustertest.Context(t)))
 			c.leadsAfterRestart(1)
 			c.takeBodies(1, 110, 150)
 		})
@@ -81,9 +79,7 @@ func TestRecoveryWithoutASegment(t *testing.T) {
 	path := c.configs[0].DataDir
 	move := func(files []string, from, to string) {
 		for _, file := range files {
-			if err := os.Rename(file+from, file+to); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.Rename(file+from, file+to))
 		}
 	}
 	for _, lost := range [][]string{files[:1], files[4:]} {

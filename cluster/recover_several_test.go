@@ -140,9 +140,7 @@ func (c *nodes) messages(t *testing.T, i int) (messages int) {
 		messages = int(stats.Visible + stats.NotVisible)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return messages
 }
 
@@ -155,9 +153,7 @@ func TestRecoveryOfAnyNodes(t *testing.T) {
 	template := t.TempDir()
 	copyAll := func(to, from func(i int) string) {
 		for i := range u.configs {
-			if err := errors.Join(os.RemoveAll(to(i)), os.CopyFS(to(i), os.DirFS(from(i)))); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, errors.Join(os.RemoveAll(to(i)), os.CopyFS(to(i), os.DirFS(from(i)))))
 		}
 	}
 	stored := func(i int) string { return filepath.Join(template, fmt.Sprint(i)) }
@@ -224,28 +220,20 @@ func TestRecoveryArchivesAShorterLog(t *testing.T) {
 	if err != nil || !plan.Joins || !slices.Equal(plan.Keep, ids[1:2]) || !slices.Equal(plan.Drop, ids[2:]) {
 		t.Fatalf("%+v, %v", plan, err)
 	}
-	if err := s.Recover(plan); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, s.Recover(plan))
 	mustClose(t, s)
 	for _, name := range []string{"node.json", storage.GroupDirName(0)} {
-		if _, err := os.Stat(filepath.Join(plan.MovedTo, name)); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, clustertest.Err(os.Stat(filepath.Join(plan.MovedTo, name))))
 	}
 	// As if the process had been killed in between: the next recovery finishes it.
 	dir, err := storage.OpenStoppedDir(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	record, err := storage.ReadRecovery(dir)
 	if err != nil || !record.Done || !record.Joins {
 		t.Fatalf("%+v, %v", record, err)
 	}
 	record.Done = false
-	if err := errors.Join(storage.WriteRecovery(dir, record), dir.Close()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(storage.WriteRecovery(dir, record), dir.Close()))
 	if _, err := offline.Open(t.Context(), paths[0], nil, clustertest.Logger(t, 1)); err == nil ||
 		!strings.Contains(err.Error(), "recovery is finished") {
 		t.Fatalf("an interrupted recovery: %v", err)
@@ -274,13 +262,9 @@ func TestNodeOfAnotherHistoryEnds(t *testing.T) {
 	for _, i := range []int{short[0], short[1], long} {
 		s := openStopped(t, u.configs[i].DataDir)
 		plan, err := s.PlanRecovery(logs[i : i+1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		plan.Keep, plan.NewClusterID = keep, "0123456789abcdef"
-		if err := s.Recover(plan); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, s.Recover(plan))
 		mustClose(t, s)
 	}
 	u.open(short[0])

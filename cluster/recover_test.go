@@ -24,17 +24,13 @@ import (
 func openStopped(t *testing.T, path string) *offline.Stopped {
 	t.Helper()
 	s, err := offline.Open(t.Context(), path, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return s
 }
 
 func mustClose(t *testing.T, s *offline.Stopped) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, s.Close())
 }
 
 // recoverNode recovers a stopped node as the only one that is left.
@@ -49,9 +45,7 @@ func logEnds(t *testing.T, paths ...string) (logs []offline.LogEnd) {
 	for _, path := range paths {
 		s := openStopped(t, path)
 		end, err := s.LogEnd()
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		mustClose(t, s)
 		logs = append(logs, end)
 	}
@@ -65,12 +59,8 @@ func recoverNodes(t *testing.T, paths ...string) (plans []offline.RecoveryPlan) 
 	for _, path := range paths {
 		s := openStopped(t, path)
 		plan, err := s.PlanRecovery(logs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Recover(plan); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
+		clustertest.Must(t, s.Recover(plan))
 		mustClose(t, s)
 		plans = append(plans, plan)
 	}
@@ -179,13 +169,9 @@ func TestRecoveredClusterGrows(t *testing.T) {
 func interruptRecovery(t *testing.T, path string) {
 	t.Helper()
 	dir, err := storage.OpenStoppedDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	record, err := storage.ReadRecovery(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	record.Done = false
 	if err := errors.Join(storage.WriteRecovery(dir, record), dir.SetMembership(storage.Membership{ClusterID: record.Previous}),
 		dir.Close()); err != nil {
@@ -227,12 +213,8 @@ func TestRecoveryRefusals(t *testing.T) {
 	}
 	// As if the process had been killed in between.
 	plan, err := s.PlanRecovery([]offline.LogEnd{own})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Recover(plan); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, s.Recover(plan))
 	mustClose(t, s)
 	interruptRecovery(t, path)
 	if n, err := Open(clustertest.Context(t), c.configs[0]); err == nil {
@@ -244,9 +226,7 @@ func TestRecoveryRefusals(t *testing.T) {
 		t.Errorf("another recovery instead: %v", err)
 	}
 	before, err := s.State(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	mustClose(t, s)
 	if again := recoverNode(t, path); again.NewClusterID != plan.NewClusterID || !again.Repeats {
 		t.Errorf("repeated as %+v, begun as %+v", again, plan)
@@ -276,9 +256,7 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 	if _, err := offline.Open(t.Context(), path, nil, slog.New(slog.DiscardHandler)); !errors.Is(err, offline.ErrDataDirInUse) {
 		t.Errorf("beside the running node: %v", err)
 	}
-	if err := c.nodes[0].group.Snapshot(clustertest.Context(t)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, c.nodes[0].group.Snapshot(clustertest.Context(t)))
 	at := c.nodes[0].Status()
 	c.send(0, fifo, "after")
 	end := c.nodes[0].Status()
@@ -314,9 +292,7 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 	}
 	state, err := os.ReadFile(filepath.Join(path, storage.GroupDirName(0), storage.SnapshotsDir, snapshots[0].ID,
 		storage.SnapshotStateName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if got, err := offline.InspectSnapshot(bytes.NewReader(state)); err != nil || cmp.Diff(inspected, got) != "" {
 		t.Errorf("as a file: %+v, %v", got, err)
 	}
@@ -350,9 +326,7 @@ func TestStoppedShowsDamage(t *testing.T) {
 	c.close(0)
 	file := filepath.Join(path, storage.GroupDirName(0), storage.BoltName)
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	at := bytes.Index(content, []byte("findthisbody"))
 	if at < 0 {
 		t.Fatal("the body is not in the log as it is")
@@ -400,14 +374,10 @@ func TestRecoveryOfACutLog(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	content, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	end := len(bytes.TrimRight(content, "\x00"))
 	clear(content[end/2 : end])
-	if err := os.WriteFile(files[0], content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.WriteFile(files[0], content, 0o600))
 	left := logEnds(t, path)
 	s := openStopped(t, path)
 	defer mustClose(t, s)

@@ -24,9 +24,7 @@ import (
 func (c *nodes) spools(i int) []string {
 	c.t.Helper()
 	found, err := filepath.Glob(filepath.Join(c.configs[i].DataDir, storage.SpoolPattern))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	clustertest.Must(c.t, err)
 	return found
 }
 
@@ -180,9 +178,7 @@ func TestBackupWithoutItsBodiesIsRefused(t *testing.T) {
 	t.Parallel()
 	at, broker := clustertest.Backlog(t, time.Now(), 3)
 	var references bytes.Buffer
-	if err := snapshot.WriteReferences(&references, at, broker.Freeze()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, snapshot.WriteReferences(&references, at, broker.Freeze()))
 	c := startNodes(t, 1, quickly)
 	if _, err := c.nodes[0].Restore(clustertest.Context(t), &references, RestoreOptions{}); !errors.Is(err, ErrBadBackup) {
 		t.Errorf("got %v", err)

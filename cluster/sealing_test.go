@@ -109,9 +109,7 @@ func TestSealingKeyForNewHolders(t *testing.T) {
 	}
 	const lost = 1
 	c.close(lost)
-	if err := os.Remove(c.secretsFile(lost)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Remove(c.secretsFile(lost)))
 	c.open(lost)
 	c.waitReady(lost)
 	c.opens(lost, 0)
@@ -146,9 +144,7 @@ func TestSealingKeyThatNobodyOpens(t *testing.T) {
 	c := startNodes(t, 1, nil)
 	c.createKey(0, 0)
 	c.close(0)
-	if err := os.Remove(c.secretsFile(0)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Remove(c.secretsFile(0)))
 	c.open(0)
 	c.waitReady(0)
 	key, _ := c.nodes[0].Access().Key(accessKeyID(0))
@@ -196,9 +192,7 @@ func TestSecretInClearIsRefused(t *testing.T) {
 	c.createKey(0, 0)
 	clear := &access.CreateAccessKey{ID: accessKeyID(1), Secret: sealedSecret, Account: "000000000000"}
 	frame, err := codec.AppendCommand(nil, clear)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if o := c.nodes[0].refuseCommand(frame); o.Verdict == 0 || o.Reason == "" {
 		t.Errorf("the leader takes it: %+v", o)
 	}
@@ -214,9 +208,7 @@ func TestRestoreSealedAccessKeys(t *testing.T) {
 	_, backup := from.backup(1)
 	secrets := func(c *nodes, i int) string {
 		text, err := os.ReadFile(c.secretsFile(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		return string(text)
 	}
 	to := startNodes(t, 3, quickly)
@@ -242,9 +234,7 @@ func TestRestoreSealedAccessKeys(t *testing.T) {
 	if keys := to.nodes[0].Access().KeyCount(); keys != 1 || queues != 0 {
 		t.Errorf("a refused restore changed the cluster: %d access keys, %d queues", keys, queues)
 	}
-	if err := restore(through[1], RestoreOptions{SecretsKey: secrets(from, 2)}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, restore(through[1], RestoreOptions{SecretsKey: secrets(from, 2)}))
 	for i := range to.nodes {
 		to.opens(i, 0)
 	}

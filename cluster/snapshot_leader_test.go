@@ -102,9 +102,7 @@ func TestInstalledAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 			c.sendSome(0, "a")
 			c.agree()
 			for i, n := range c.nodes {
-				if err := n.group.Snapshot(clustertest.Context(t)); err != nil {
-					t.Fatal(err)
-				}
+				clustertest.Must(t, n.group.Snapshot(clustertest.Context(t)))
 				c.close(i) // only a newly opened WAL hides what it deleted
 				c.open(i)
 				c.waitReady(i)
@@ -132,9 +130,7 @@ func TestRestoredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 	b := newBackedUp(t)
 	c := startNodes(t, 3, smallTrail)
 	leader := c.leader()
-	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{})))
 	c.sendSome(0, "a")
 	c.agree()
 	c.leadsAfterRestart(leader)

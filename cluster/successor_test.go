@@ -63,9 +63,7 @@ func TestHandoverChoosesWhoKeepsLeadership(t *testing.T) {
 			c.submit(i, &queue.AdvanceClock{}) // a command lets the node check its disk
 		}, func(m discovery.Member) bool { return membership.DiskLevel(m.Disk) == membership.DiskFull }},
 		{"drained", func(c *nodes, _ disks, i int) {
-			if err := c.nodes[i].Drain(clustertest.Context(c.t)); err != nil {
-				c.t.Fatal(err)
-			}
+			clustertest.Must(c.t, c.nodes[i].Drain(clustertest.Context(c.t)))
 		}, func(m discovery.Member) bool { return m.Drained }},
 	}
 	for _, test := range cases {

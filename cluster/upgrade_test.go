@@ -19,9 +19,7 @@ func (c *nodes) laterCommand(i int) leader.Verdict {
 	c.t.Helper()
 	n := c.nodes[i]
 	frame, err := codec.AppendCommand(nil, &queue.AdvanceClock{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	clustertest.Must(c.t, err)
 	r := leader.Request{Frame: frame, MinimumVersion: 2}
 	if leads := n.term.Load(); leads != nil {
 		return leads.Submit(clustertest.Context(c.t), r).Verdict

@@ -98,7 +98,8 @@ func TestAccessValidation(t *testing.T) {
 		{"short secret", &access.CreateAccessKey{ID: exampleKey, Secret: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
 		{"secret with a blank", &access.CreateAccessKey{ID: exampleKey, Secret: "an example and no secret", Account: exampleOwner},
 			refusal.IAMInvalidInput},
-		{"account of letters", &access.CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: "abcdefghijkl"}, refusal.IAMInvalidInput},
+		{"account of letters", &access.CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: "abcdefghijkl"},
+			refusal.IAMInvalidInput},
 		{"user with a slash", &access.CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: exampleOwner, User: "a/b"},
 			refusal.IAMInvalidInput},
 		{"id to update", &access.UpdateAccessKey{}, refusal.IAMInvalidInput},
@@ -144,10 +145,11 @@ func TestSealedAccessKeys(t *testing.T) {
 	w.must(&access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n2, n1}})
 	w.must(create)
 	before := w.b.View().Access()
-	w.must(create)                                                                                                       // repeated
-	w.must(&access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n1}})                                             // likewise
-	w.must(&access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{Holder: "n2", PublicKey: "p2", Text: "other"}}}) // for the same public key
-	w.must(&access.SetSealingKey{ID: firstSealer, Replaces: secondSealer, Drop: []string{"nobody"}})                     // nothing to drop
+	w.must(create)                                                           // repeated
+	w.must(&access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n1}}) // likewise
+	again := access.Wrap{Holder: "n2", PublicKey: "p2", Text: "other"}       // for the same public key
+	w.must(&access.SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{again}})
+	w.must(&access.SetSealingKey{ID: firstSealer, Replaces: secondSealer, Drop: []string{"nobody"}}) // nothing to drop
 	if w.b.View().Access() != before {
 		t.Error("what says nothing new changed the state")
 	}

@@ -382,7 +382,8 @@ func TestAccountsComeAndGo(t *testing.T) {
 		t.Error("something is left of the account")
 	}
 	for _, cmd := range []Command{
-		&access.CreateAccount{}, &access.CreateAccount{Account: "12345678901"}, &access.CreateAccount{Account: tenant, Quota: access.Quota{Bytes: -1}},
+		&access.CreateAccount{}, &access.CreateAccount{Account: "12345678901"},
+		&access.CreateAccount{Account: tenant, Quota: access.Quota{Bytes: -1}},
 		&access.SetAccountQuota{Account: "x"}, &access.SetAccountQuota{Quota: access.Quota{RequestsPerSecond: -1}}, &access.DeleteAccount{},
 	} {
 		if err := cmd.Validate(); err == nil || err.Code != refusal.IAMInvalidInput {

@@ -31,7 +31,8 @@ func TestIDsArePrefetchedInBatches(t *testing.T) {
 				for i := range c.Entries {
 					q, _ := w.b.queues.Get("q.fifo")
 					ids := q.deduplicationIDs(&c.Entries[i], "")
-					if next := w.b.scratch.prefetched.next; w.b.scratch.prefetched.withKey(ids) == ids || w.b.scratch.prefetched.next != next+1 {
+					prefetched := &w.b.scratch.prefetched
+					if next := prefetched.next; prefetched.withKey(ids) == ids || prefetched.next != next+1 {
 						t.Fatalf("the key of id %s is not the next one", c.Entries[i].DeduplicationID)
 					}
 				}

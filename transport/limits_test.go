@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/limits"
 )
@@ -19,13 +20,9 @@ func from(t *testing.T, s *Server, address string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	conn, err := d.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	return conn, bufio.NewReader(conn)
 }
 
@@ -34,9 +31,7 @@ func limited(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.Addr, cfg.Logger, cfg.Now = "127.0.0.1:0", quiet(), time.Now
 	s, err := Listen(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() { shutdown(t, s) })
 	return s
 }
@@ -159,9 +154,7 @@ func TestLateClientsAreCounted(t *testing.T) {
 				s.Serve(there)
 				act(here)
 				_, _ = io.Copy(io.Discard, here) // until it is closed
-				if err := s.Shutdown(t.Context()); err != nil {
-					t.Error(err)
-				}
+				clustertest.Check(t, s.Shutdown(t.Context()))
 				if len(counts) != 1 || counts[why] != 1 {
 					t.Errorf("counted were %v", counts)
 				}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
@@ -38,34 +39,24 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 func dial(t *testing.T, s *Server) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	return conn, bufio.NewReader(conn)
 }
 
 func send(t *testing.T, conn net.Conn, text string) {
 	t.Helper()
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(io.WriteString(conn, text)))
 }
 
 // answerOf reads one answer.
 func answerOf(t *testing.T, r *bufio.Reader) (*http.Response, string) {
 	t.Helper()
 	response, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	response.Body.Close()
 	return response, string(body)
 }
@@ -114,9 +105,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 			var answers [2]string
 			for i, netHTTP := range []bool{true, false} {
 				s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0", Logger: quiet(), Handler: echo, Now: time.Now, NetHTTP: netHTTP})
-				if err != nil {
-					t.Fatal(err)
-				}
+				clustertest.Must(t, err)
 				conn, reader := dial(t, s)
 				_, _ = io.WriteString(conn, text) // it may be refused before it is read
 				answers[i] = described(t, reader)
@@ -252,9 +241,7 @@ func TestLeavingCancels(t *testing.T) {
 	send(t, conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx")
 	<-waits
 	conn.Close()
-	if err := <-over; err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, <-over)
 	shutdown(t, s)
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/limits"
@@ -49,9 +50,7 @@ var readAll = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 func serve(t *testing.T, h http.Handler, body io.ReadCloser) *httptest.ResponseRecorder {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/", body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
@@ -93,9 +92,7 @@ func TestNetHTTPIsCounted(t *testing.T) {
 func TestAnswerFindsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(4 << 20)
-		if err := b.Acquire(t.Context(), 4<<20, 0); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, b.Acquire(t.Context(), 4<<20, 0))
 		h := counted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http1.NewBody(make([]byte, 1<<20), nil)
 			readAll(w, r)

@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/service"
@@ -33,9 +34,7 @@ func listen(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.Addr, cfg.Logger, cfg.Now = "127.0.0.1:0", quiet(), time.Now
 	s, err := Listen(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return s
 }
 
@@ -43,9 +42,7 @@ func shutdown(t *testing.T, s *Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if err := s.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, s.Shutdown(ctx))
 }
 
 // client returns a client of one version of HTTP.
@@ -83,9 +80,7 @@ func TestProtocols(t *testing.T) {
 			s := listen(t, cfg)
 			c := client(t, tc.major, secure)
 			response, err := c.Post(scheme+s.Addr().String()+"/", "text/plain", strings.NewReader("hello"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			body, err := io.ReadAll(response.Body)
 			response.Body.Close()
 			if err != nil || response.ProtoMajor != tc.major || !strings.HasSuffix(string(body), " hello") {
@@ -126,13 +121,9 @@ func TestPlainRequests(t *testing.T) {
 			{http.MethodGet, "/", "", false},
 		} {
 			request, err := http.NewRequestWithContext(t.Context(), one.method, url+one.path, strings.NewReader(one.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			response, err := c.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			body, err := io.ReadAll(response.Body)
 			response.Body.Close()
 			if want := fmt.Sprintf("%v %v %d <nil>", one.plain, secure, len(one.body)); err != nil || string(body) != want {
@@ -150,22 +141,16 @@ func TestPlainRequests(t *testing.T) {
 func certificate(t *testing.T) (shown *tls.Config, pool *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	pool = x509.NewCertPool()
 	pool.AddCert(made)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, pool
@@ -215,15 +200,9 @@ func TestShutdownEndsWaits(t *testing.T) {
 func TestConnectionLimit(t *testing.T) {
 	s := listen(t, Config{ConnectionsMax: 1, Handler: http.NotFoundHandler()})
 	first, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := first.Write([]byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := first.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, clustertest.Err(first.Write([]byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n"))))
+	clustertest.Must(t, clustertest.Err(first.Read(make([]byte, 1))))
 	second := make(chan error, 1) // the one answer
 	c := client(t, 1, nil)
 	go func() {
@@ -284,9 +263,7 @@ func TestMiddleware(t *testing.T) {
 			s := listen(t, Config{Handler: Recorded(m, tc.handler)})
 			c := client(t, 1, nil)
 			response, err := c.Get("http://" + s.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			body, _ := io.ReadAll(response.Body)
 			response.Body.Close()
 			id := response.Header.Get("x-amzn-RequestId")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
@@ -69,9 +70,7 @@ func TestUnverifiedRequestsTakeTurns(t *testing.T) {
 			}
 			<-h.many
 			conn, err := net.Dial("tcp", s.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			defer conn.Close()
 			answers := bufio.NewReader(conn)
 			for range 50 {
@@ -148,14 +147,10 @@ func TestChunkedRequestEndsConnection(t *testing.T) {
 			})})
 			defer shutdown(t, s)
 			conn, err := net.Dial("tcp", s.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(time.Minute))
-			if _, err := io.WriteString(conn, request); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, clustertest.Err(io.WriteString(conn, request)))
 			answer, err := io.ReadAll(conn) // until the server closes it
 			if n := strings.Count(string(answer), "HTTP/1.1 "); n != 1 || served.Load() != 1 {
 				t.Errorf("%d answers, %d requests served (%v)\n%s", n, served.Load(), err, answer)

@@ -28,3 +28,37 @@ func Logger(t *testing.T, node int) *slog.Logger {
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With("test", t.Name(), "n", node)
 }
+
+// T is a test, of package testing or rapid.
+type T interface {
+	Helper()
+	Error(args ...any)
+	Fatal(args ...any)
+}
+
+// Must ends the test with an error, of whatever type.
+func Must[E interface {
+	comparable
+	error
+}](tb T, err E) {
+	tb.Helper()
+	var none E
+	if err != none {
+		tb.Fatal(err)
+	}
+}
+
+// Check reports an error. The test continues.
+func Check[E interface {
+	comparable
+	error
+}](tb T, err E) {
+	tb.Helper()
+	var none E
+	if err != none {
+		tb.Error(err)
+	}
+}
+
+// Err is the error of a call with a result that does not matter.
+func Err[R any, E error](_ R, err E) E { return err }

@@ -24,15 +24,6 @@ func EntryOf(tb testing.TB, at int, commands ...queue.Command) []byte {
 	return codec.AppendEntry(nil, queue.Timestamp(at), frames)
 }
 
-// EncodedSend returns a send of 256 bytes, for benchmarks.
-func EncodedSend(tb testing.TB) []byte {
-	tb.Helper()
-	return encode(tb, &queue.SendMessages{Queue: "orders.fifo", SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
-		Body: string(make([]byte, 256)), GroupID: "group-17", GroupIDGiven: true,
-		DeduplicationID: "0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f", DeduplicationIDGiven: true,
-	}}})
-}
-
 func encode(tb testing.TB, command queue.Command) []byte {
 	tb.Helper()
 	frame, err := codec.AppendCommand(nil, command)

@@ -63,9 +63,7 @@ func TestCommitNotifierContinuesAfterAFullMessage(t *testing.T) {
 		for i := range c.entries {
 			args.Entries = append(args.Entries, &raft.Log{Index: uint64(8 + i), Term: 3})
 		}
-		if _, err := pipeline.AppendEntries(args, nil); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(pipeline.AppendEntries(args, nil)))
 		notifier.notify(delay)
 		hand.Pass(delay)
 		notifier.notify(delay)
@@ -109,9 +107,7 @@ func TestCommitNotifier(t *testing.T) {
 			notifier.raft = c.source
 			network := &sentAppends{}
 			pipeline := notifier.pipeline("follower", network)
-			if _, err := pipeline.AppendEntries(&sent, nil); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, clustertest.Err(pipeline.AppendEntries(&sent, nil)))
 			network.sent = nil
 			hand.Pass(c.passed)
 			if again := notifier.notify(delay); again != c.again {
@@ -180,9 +176,7 @@ func TestOtherFollowersAreNotified(t *testing.T) {
 		defer pipeline.Close()
 		message := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7,
 			Entries: []*raft.Log{{Index: 8, Term: 3}}}
-		if _, err := pipeline.AppendEntries(message, nil); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(pipeline.AppendEntries(message, nil)))
 	}
 	hangs.waits = true
 	hand.Pass(delay)

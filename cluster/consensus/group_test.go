@@ -121,9 +121,7 @@ func (n *node) open() {
 		TLS: n.secure, Network: n.outside,
 		Formats: func() peernet.FormatRange { return peernet.NewFormatRange(1, 1) }, Outdated: func(err error) { n.t.Error(err) },
 	}, n.book)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	clustertest.Must(n.t, err)
 	for _, m := range n.members {
 		n.network.AddGroup(m.options.ID)
 	}
@@ -245,9 +243,7 @@ func (g *groups) stopAll() {
 func openTestDir(t *testing.T, path, name string) *storage.Dir {
 	t.Helper()
 	dir, err := storage.OpenDir(path, name, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() { _ = dir.Close() }) // most tests close it
 	return dir
 }
@@ -255,9 +251,7 @@ func openTestDir(t *testing.T, path, name string) *storage.Dir {
 func openTestGroup(t *testing.T, dir *storage.Dir) *storage.GroupDir {
 	t.Helper()
 	group, err := dir.Group(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return group
 }
 
@@ -294,9 +288,7 @@ func TestProofIsForOneTerm(t *testing.T) {
 	if !leads {
 		t.Fatal("it does not lead")
 	}
-	if err := group.ConfirmLeadership(clustertest.Context(t), term); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, group.ConfirmLeadership(clustertest.Context(t), term))
 	for _, other := range []uint64{term - 1, term + 1} {
 		if err := group.ConfirmLeadership(clustertest.Context(t), other); !errors.Is(err, fault.ErrNotLeader) {
 			t.Errorf("term %d is confirmed in term %d: %v", other, term, err)

@@ -111,9 +111,7 @@ func awaitPipelines(g *groups, leader *member) {
 func proposeHeld(t *testing.T, leader *member) (wait func() (fsm.EntryResult, error)) {
 	t.Helper()
 	wait, err := leader.group.Propose(clustertest.Entry(t, 1000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	select {
 	case <-leader.node.disk.arrived:
 	case <-clustertest.Context(t).Done():

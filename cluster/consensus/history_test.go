@@ -21,9 +21,7 @@ func oneHistory(t *testing.T) (n *lone, leader *played, ends *clustertest.FatalR
 	if got := leader.appends(n, &raft.AppendEntriesRequest{Term: 3, Entries: leader.logs(3, 1, 10), LeaderCommitIndex: 10}); !got.Success {
 		t.Fatal("the log is refused")
 	}
-	if err := n.group.WaitApplied(clustertest.Context(t), 10); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.group.WaitApplied(clustertest.Context(t), 10))
 	return n, leader, ends
 }
 
@@ -114,16 +112,12 @@ func TestReadWaitsForTheLeadersLog(t *testing.T) {
 	n.group.watches.history = n.inbound.history
 	n.group.watches.history.match(3)
 	ctx := clustertest.Context(t)
-	if err := n.group.WaitRead(ctx, 3, 10); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.group.WaitRead(ctx, 3, 10))
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
 	if err := n.group.WaitRead(short, 4, 7); err == nil {
 		t.Error("answered for a leader that has not found its log here")
 	}
 	n.group.watches.history.match(4)
-	if err := n.group.WaitRead(ctx, 4, 7); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.group.WaitRead(ctx, 4, 7))
 }

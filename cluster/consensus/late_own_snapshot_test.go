@@ -17,22 +17,14 @@ func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 	if got := leader.appends(n, &raft.AppendEntriesRequest{Term: 3, Entries: leader.logs(3, 1, 10), LeaderCommitIndex: 10}); !got.Success {
 		t.Fatal("the log is refused")
 	}
-	if err := n.group.WaitApplied(clustertest.Context(t), 10); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.group.WaitApplied(clustertest.Context(t), 10))
 	// These are the library's steps for a snapshot of this node.
 	captured, err := n.group.machine.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	own, err := n.group.stores.snapshots.Create(1, 10, 3, raft.Configuration{}, 1, n.trans)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	leader.installs(n, 4, 25, 4)
-	if err := captured.Persist(own); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, captured.Persist(own))
 	captured.Release()
 	if newest := n.group.stores.snapshots.Newest().Index; newest != 25 {
 		t.Errorf("the newest snapshot is said to end at %d, it ends at 25", newest)
@@ -41,9 +33,7 @@ func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 		LeaderCommitIndex: 30}); !got.Success {
 		t.Fatal("what follows the snapshot is refused")
 	}
-	if err := n.group.WaitApplied(clustertest.Context(t), 30); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.group.WaitApplied(clustertest.Context(t), 30))
 	if _, resp, err := leader.offers(n, 4, 20, 4); err != nil || resp.Success { // it arrives late
 		t.Errorf("%+v, %v", resp, err)
 	}

@@ -174,9 +174,7 @@ func TestLeadershipProofNoticesTheEndOfAConnection(t *testing.T) {
 		return closeNotifier{near, sync.OnceFunc(func() { closed <- struct{}{} })}, err
 	}
 	for range 2 {
-		if err := p.confirm(t.Context(), 5); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, p.confirm(t.Context(), 5))
 		(<-farEnds).Close()
 		select {
 		case <-closed:
@@ -219,16 +217,12 @@ func TestLeadershipProofIsShared(t *testing.T) {
 	}
 	close(b.let)
 	for range many {
-		if err := <-rest; err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, <-rest)
 	}
 	if n := len(b.asked); n != 1 {
 		t.Errorf("%d questions for %d reads", n, many)
 	}
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, <-first)
 	// c never answered: the next read removes the waiters that ended.
 	slow := p.askerOf("c")
 	ctx, cancel := context.WithCancel(t.Context())

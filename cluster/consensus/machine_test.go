@@ -67,14 +67,10 @@ func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	record := clustertest.NewFatalRecord()
 	s, err := storage.OpenSnapshotStore(openTestGroup(t, openTestDir(t, t.TempDir(), "a")),
 		storage.NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	_, transport := raft.NewInmemTransport("")
 	sink, err := s.Create(1, 10, 3, raft.Configuration{}, 1, transport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	policy := SnapshotPolicy{SyncBytes: 1000, BytesPerSecond: 1} // a quarter of an hour per piece
@@ -83,9 +79,7 @@ func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	if err := snapshot.Persist(sink); err == nil {
 		t.Fatal("the snapshot was finished")
 	}
-	if err := sink.Cancel(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, sink.Cancel())
 	snapshot.Release()
 	if metas, err := s.List(); err != nil || len(metas) != 0 || !inner.released {
 		t.Fatalf("got %v, %v, released %v", metas, err, inner.released)

@@ -97,13 +97,9 @@ func (a *askedBy) sends(t *testing.T, messages ...*raft.AppendEntriesRequest) {
 	var together bytes.Buffer
 	to := wire.NewConn(&together)
 	for _, message := range messages {
-		if err := to.Ask(message); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, to.Ask(message))
 	}
-	if _, err := a.send(together.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(a.send(together.Bytes())))
 }
 
 // writes returns the number of writes of the follower, each with a sync.
@@ -116,9 +112,7 @@ func (a *askedBy) answers(t *testing.T, n int) (answers []*raft.AppendEntriesRes
 	t.Helper()
 	for range n {
 		answer := new(raft.AppendEntriesResponse)
-		if err := a.ask.Answer(answer); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, a.ask.Answer(answer))
 		answers = append(answers, answer)
 	}
 	return answers
@@ -171,9 +165,7 @@ func TestMessagesThatWaitAreWrittenTogether(t *testing.T) {
 	if got, err := a.group.stores.log.LastIndex(); err != nil || got != last {
 		t.Errorf("the log ends at %d, %v", got, err)
 	}
-	if err := a.group.WaitApplied(clustertest.Context(t), last-1); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, a.group.WaitApplied(clustertest.Context(t), last-1))
 }
 
 // A follower gives messages that wait together the same answers as one after another, and ends with
@@ -262,12 +254,8 @@ func sameLogs(t *testing.T, a, b *Group) {
 	}
 	for index := uint64(1); index <= last; index++ {
 		var one, two raft.Log
-		if err := a.stores.log.GetLog(index, &one); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.stores.log.GetLog(index, &two); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, a.stores.log.GetLog(index, &one))
+		clustertest.Must(t, b.stores.log.GetLog(index, &two))
 		if one.Term != two.Term || !bytes.Equal(one.Data, two.Data) {
 			t.Fatalf("entry %d is of term %d and of %d", index, one.Term, two.Term)
 		}

@@ -97,7 +97,8 @@ func (g *Group) openStores() (err error) {
 		return err
 	}
 	logger := g.raftLogger().Named("snapshots")
-	if g.stores.snapshots, err = storage.OpenSnapshotStore(g.options.Dir, g.options.Guard, g.options.Snapshot.SyncBytes, logger); err != nil {
+	g.stores.snapshots, err = storage.OpenSnapshotStore(g.options.Dir, g.options.Guard, g.options.Snapshot.SyncBytes, logger)
+	if err != nil {
 		return err
 	}
 	return g.stores.snapshots.Verify()

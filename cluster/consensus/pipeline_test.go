@@ -39,9 +39,7 @@ func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 		}
 	}()
 	pipeline, err := from.AppendEntriesPipeline("b-2", "b-2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer pipeline.Close()
 	sent := make(chan error, messages) // all of them
 	go func() {
@@ -53,9 +51,7 @@ func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 	for i := range messages {
 		select {
 		case err := <-sent:
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 		case <-clustertest.Context(t).Done():
 			t.Fatalf("message %d waits for answers to be taken", i)
 		}
@@ -74,9 +70,7 @@ func openPipeline(t *testing.T) (p *pipeline, to *transport, b *peernet.Network)
 	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
 	to = newTransport(testOptions(b, newContacts(environment.SystemClock())))
 	use, err := from.links.dial("b-2", peernet.KindConsensus)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	p = newPipeline(from.links, use, from.options.Leads, from.options.Timeout, from.options.Contacts)
 	t.Cleanup(func() { _, _, _ = p.Close(), to.Close(), from.Close() })
 	return p, to, b
@@ -87,9 +81,7 @@ func openPipeline(t *testing.T) (p *pipeline, to *transport, b *peernet.Network)
 func TestBrokenPipelineEndsSending(t *testing.T) {
 	pipeline, to, b := openPipeline(t)
 	for range sentMax {
-		if _, err := pipeline.AppendEntries(&raft.AppendEntriesRequest{Term: 4}, new(raft.AppendEntriesResponse)); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(pipeline.AppendEntries(&raft.AppendEntriesRequest{Term: 4}, new(raft.AppendEntriesResponse))))
 	}
 	<-to.Consumer() // it does not answer
 	sent := make(chan error, 1)
@@ -149,9 +141,7 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 				t.Fatal("the library gets an answer to what it has not sent")
 			}
 		}
-		if err := pipeline.request(early); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, pipeline.request(early))
 		if !answeredFirst {
 			answer()
 		}
@@ -191,9 +181,7 @@ func TestPipelineFinishesWhatIsWrittenInPart(t *testing.T) {
 		t.Errorf("%d of %d bytes arrive", got, len(data))
 	}
 	rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 1, Success: true}, nil)
-	if err := <-finished; err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, <-finished)
 	if <-early.done; early.err != nil || early.resp.LastLog != 1 {
 		t.Errorf("%+v, %v", early.resp, early.err)
 	}
@@ -222,9 +210,7 @@ func TestMessageGoesOverANewConnection(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if err := ask(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, ask())
 		b.Disconnect()
 	}
 }
@@ -248,9 +234,7 @@ func TestCloseWaitsForNobody(t *testing.T) {
 		_, err := io.ReadAll(rpc.Reader)
 		reading <- err
 	}()
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, to.Close())
 	if err := <-reading; err == nil {
 		t.Error("half a snapshot is taken for a whole one")
 	}
@@ -258,9 +242,7 @@ func TestCloseWaitsForNobody(t *testing.T) {
 	if err := <-installed; err == nil {
 		t.Error("half a snapshot is installed")
 	}
-	if err := from.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, from.Close())
 }
 
 // partial is a pipeline that writes a part of an early message, and completes it when the test
@@ -303,13 +285,9 @@ func TestNothingIsSentWithinAMessage(t *testing.T) {
 	close(inner.may)
 	for _, index := range []uint64{8, 9} {
 		message := &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: index - 1, PrevLogTerm: 4, Entries: entries(index)}
-		if _, err := pipeline.AppendEntries(message, new(raft.AppendEntriesResponse)); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(pipeline.AppendEntries(message, new(raft.AppendEntriesResponse))))
 	}
-	if err := pipeline.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, pipeline.Close())
 	if !slices.Equal(inner.sent, []uint64{8, 9}) {
 		t.Errorf("messages are sent from %d on", inner.sent)
 	}

@@ -110,7 +110,8 @@ func (g *Group) DropDeadLog(free uint64, state, lost int64) bool {
 	if snapshotted := g.stores.log.Snapshotted(); snapshotted != g.dead.snapshot {
 		g.dead = deadLog{snapshotted, lost}
 	}
-	if g.snapshotting.Load() || !mostlyDead(g.stores.log.Appended()-g.dead.snapshot, g.options.Snapshot.LogBytes, state, lost-g.dead.lost, free) {
+	grown := g.stores.log.Appended() - g.dead.snapshot
+	if g.snapshotting.Load() || !mostlyDead(grown, g.options.Snapshot.LogBytes, state, lost-g.dead.lost, free) {
 		return false
 	}
 	g.stores.log.DemandSnapshot()

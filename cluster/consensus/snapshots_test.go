@@ -140,9 +140,7 @@ func TestInstallIsFinishedAfterAPowerCut(t *testing.T) {
 func finishInstall(t *testing.T, store string, beyond int) {
 	g, behind, last := contradictedSnapshot(t, store, beyond)
 	snapshots := func(m *member) string { return filepath.Join(m.node.path, "group-0", storage.SnapshotsDir) }
-	if err := errors.Join(os.RemoveAll(snapshots(behind)), os.CopyFS(snapshots(behind), os.DirFS(snapshots(g.Leader())))); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(os.RemoveAll(snapshots(behind)), os.CopyFS(snapshots(behind), os.DirFS(snapshots(g.Leader())))))
 	g.start(behind)
 	if first, err := behind.group.stores.log.FirstIndex(); err != nil || first > 0 && first <= last {
 		t.Errorf("the log begins at %d, %v, the snapshot ends at %d", first, err, last)
@@ -158,19 +156,13 @@ func finishInstall(t *testing.T, store string, beyond int) {
 func entriesOf(t *testing.T, m *member) map[uint64]*raft.Log {
 	t.Helper()
 	first, err := m.group.stores.log.FirstIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	last, err := m.group.stores.log.LastIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	entries := map[uint64]*raft.Log{}
 	for index := max(first, 1); index <= last; index++ {
 		entries[index] = new(raft.Log)
-		if err := m.group.stores.log.GetLog(index, entries[index]); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, m.group.stores.log.GetLog(index, entries[index]))
 	}
 	return entries
 }
@@ -186,30 +178,20 @@ func contradict(t *testing.T, m *member, newest *raft.Log, written map[uint64]*r
 	options := m.options.Log
 	options.Opened, options.Logger = time.Now(), storage.NewLibraryLogger(clustertest.Context(t), m.options.Logger)
 	log, err := storage.OpenLogStore(openTestGroup(t, dir), guard, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	end, err := log.LastIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if end > 0 {
-		if err := log.GetLog(end, newest); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, log.GetLog(end, newest))
 	}
 	for index := newest.Index + 1; index <= last; index++ {
 		added := &raft.Log{Index: index, Term: newest.Term, Type: raft.LogNoop}
 		if sent := written[index]; sent != nil && sent.Term == newest.Term {
 			added = sent
 		}
-		if err := log.StoreLog(added); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, log.StoreLog(added))
 	}
-	if err := errors.Join(log.Close(), dir.Close()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(log.Close(), dir.Close()))
 }
 
 func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
@@ -237,9 +219,7 @@ func TestTransferLeadership(t *testing.T) {
 	g := newGroups(t, 3, nil)
 	g.startAll()
 	leader := g.Leader()
-	if err := leader.group.TransferLeadership(clustertest.Context(t)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, leader.group.TransferLeadership(clustertest.Context(t)))
 	last := g.Propose(0, 3)
 	if now := g.Leader(); now == leader {
 		t.Error("the same node leads")

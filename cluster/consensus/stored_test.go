@@ -15,21 +15,13 @@ import (
 func openTestStored(t *testing.T, m *member) *Stored {
 	t.Helper()
 	dir, err := storage.OpenStoppedDir(m.node.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	guard := storage.NewDiskGuard(clustertest.Timeout, clustertest.NewFatalRecord().Fatal, nil)
 	s, err := OpenStored(t.Context(), openTestGroup(t, dir), guard, environment.SystemClock(), m.options.Logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := dir.Close(); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, s.Close())
+		clustertest.Check(t, dir.Close())
 	})
 	return s
 }
@@ -42,16 +34,10 @@ func (s *Stored) replayed(t *testing.T, last uint64) *fsm.FSM {
 		t.Fatalf("snapshots: %v, %v", snapshots, err)
 	}
 	content, err := s.OpenSnapshot(snapshots[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	machine := fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }})
-	if err := machine.Restore(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Replay(machine, snapshots[0].Index+1, last); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, machine.Restore(content))
+	clustertest.Must(t, s.Replay(machine, snapshots[0].Index+1, last))
 	return machine
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/consensus/wire"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/peernet"
@@ -55,9 +56,7 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 17, Success: true}, nil)
 	}()
 	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4}
-	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}))
 	if _, known := contacts.last("b-2"); !known {
 		t.Error("the follower was not heard of")
 	}
@@ -114,9 +113,7 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: 17, Success: true}, nil)
 	}()
 	heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}, Term: 4}
-	if err := from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, from.AppendEntries("b-2", "b-2", heartbeat, &raft.AppendEntriesResponse{}))
 	if left := refusing.left.Load(); left >= 0 {
 		t.Fatalf("%d refusals are left", left)
 	}
@@ -158,9 +155,7 @@ func TestDeposedLeaderSendsNothing(t *testing.T) {
 		return &raft.AppendEntriesRequest{RPCHeader: header, Term: term, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7}
 	}
 	pipeline, err := from.AppendEntriesPipeline("b-2", "b-2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer pipeline.Close()
 	if err := from.AppendEntries("b-2", "b-2", message(3), new(raft.AppendEntriesResponse)); !errors.Is(err, errDeposed) {
 		t.Errorf("a message of a term that has ended: %v", err)
@@ -168,12 +163,8 @@ func TestDeposedLeaderSendsNothing(t *testing.T) {
 	if _, err := pipeline.AppendEntries(message(3), new(raft.AppendEntriesResponse)); !errors.Is(err, errDeposed) {
 		t.Errorf("a message of a term that has ended, in a pipeline: %v", err)
 	}
-	if err := from.AppendEntries("b-2", "b-2", message(4), new(raft.AppendEntriesResponse)); err != nil {
-		t.Error(err)
-	}
-	if _, err := pipeline.AppendEntries(message(4), new(raft.AppendEntriesResponse)); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, from.AppendEntries("b-2", "b-2", message(4), new(raft.AppendEntriesResponse)))
+	clustertest.Check(t, clustertest.Err(pipeline.AppendEntries(message(4), new(raft.AppendEntriesResponse))))
 	for range 2 {
 		if term := <-terms; term != 4 {
 			t.Errorf("a message of term %d arrived", term)
@@ -211,9 +202,7 @@ func TestSnapshotThatStopsComing(t *testing.T) {
 		read <- err
 	}()
 	conn, err := a.Dial(t.Context(), "b-2", peernet.KindConsensus, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer conn.Close()
 	header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
 	if err := wire.NewConn(conn).Ask(&raft.InstallSnapshotRequest{RPCHeader: header, SnapshotVersion: 1, Term: 4, LastLogIndex: 7,

@@ -91,9 +91,7 @@ func TestWhoOffersToLead(t *testing.T) {
 func nowhere(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }

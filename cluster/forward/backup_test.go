@@ -8,6 +8,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
@@ -15,9 +16,7 @@ import (
 func connected(t *testing.T) (near, far net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer listener.Close()
 	if near, err = net.Dial("tcp", listener.Addr().String()); err != nil {
 		t.Fatal(err)

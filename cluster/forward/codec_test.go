@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
@@ -53,22 +54,14 @@ func decode(data []byte, frame proto.Message) error {
 func TestFrameCodec(t *testing.T) {
 	exchange := func(t *rapid.T, sent, fast, generated proto.Message) {
 		ours, err := appendFrame(nil, sent.(message))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := proto.Unmarshal(ours, generated); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
+		clustertest.Must(t, proto.Unmarshal(ours, generated))
 		if diff := cmp.Diff(sent, generated, protocmp.Transform()); diff != "" {
 			t.Fatalf("written here, read by the generated code:\n%s", diff)
 		}
 		theirs, err := proto.Marshal(sent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := decode(theirs, fast); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
+		clustertest.Must(t, decode(theirs, fast))
 		if diff := cmp.Diff(sent, fast, protocmp.Transform()); diff != "" {
 			t.Fatalf("written by the generated code, read here:\n%s", diff)
 		}
@@ -157,9 +150,7 @@ func TestFrameCodecBoundsItems(t *testing.T) {
 		item []byte
 		into proto.Message
 	}{{[]byte{0x1a, 0}, &peerpb.RequestFrame{}}, {[]byte{0x0a, 0}, &peerpb.AnswerFrame{}}} {
-		if err := decode(bytes.Repeat(frame.item, frameItemsMax), frame.into); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, decode(bytes.Repeat(frame.item, frameItemsMax), frame.into))
 		if err := decode(bytes.Repeat(frame.item, frameItemsMax+1), frame.into); err == nil {
 			t.Errorf("%T: %d items were taken", frame.into, frameItemsMax+1)
 		}

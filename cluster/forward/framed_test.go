@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
@@ -28,9 +29,7 @@ func serveFramed(t *testing.T) *framedServing {
 func serveFramedOf(t *testing.T, s *serverTest) *framedServing {
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	served := &framedServing{serverTest: s, server: NewServer(s.options), address: listener.Addr().String()}
 	var running sync.WaitGroup
 	running.Go(func() { served.server.Serve(t.Context(), listener) })
@@ -42,9 +41,7 @@ func (s *framedServing) connect(t *testing.T) *FramedStream {
 	t.Helper()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(t.Context(), "tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	stream := NewFramedStream(t.Context(), conn)
 	t.Cleanup(func() { _ = stream.Close() }) // the server may have closed it
 	return stream
@@ -80,9 +77,7 @@ func TestFramesAreAnswered(t *testing.T) {
 func TestFramesEnd(t *testing.T) {
 	s := serveFramed(t) // not open: the request waits
 	stream := s.connect(t)
-	if err := errors.Join(stream.Send(s.frame(nil)), stream.CloseSend()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(stream.Send(s.frame(nil)), stream.CloseSend()))
 	s.open()
 	frame, err := stream.Recv()
 	if err != nil || len(frame.Answers) != 1 || frame.Answers[0].Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
@@ -115,9 +110,7 @@ func TestServerClosesFramedStreams(t *testing.T) {
 		t.Fatal("the server has closed with a stream open")
 	default:
 	}
-	if err := stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, stream.CloseSend())
 	<-closed
 	var dialer net.Dialer
 	if conn, err := dialer.DialContext(t.Context(), "tcp", s.address); err == nil {
@@ -130,9 +123,7 @@ func TestServerClosesFramedStreams(t *testing.T) {
 func TestServerBreaksOffFramedStreams(t *testing.T) {
 	s := serveFramed(t) // not open: the request is never answered
 	stream := s.connect(t)
-	if err := stream.Send(s.frame(nil)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, stream.Send(s.frame(nil)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.server.Close(ctx)
@@ -151,15 +142,11 @@ func TestServerBreaksOffFramedStreams(t *testing.T) {
 func TestAFramedConnectionSucceedsAnother(t *testing.T) {
 	s := serveFramed(t) // not open: the requests wait
 	first, second := s.connect(t), s.connect(t)
-	if err := first.Send(s.frame(nil)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, first.Send(s.frame(nil)))
 	for s.server.Served() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if err := second.Send(s.frame(nil)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, second.Send(s.frame(nil)))
 	for s.server.Served() < 2 {
 		time.Sleep(time.Millisecond)
 	}
@@ -192,21 +179,15 @@ func TestFramesKeepIdleConnectionsOpen(t *testing.T) {
 				}
 			}()
 			time.Sleep(3 * time.Hour)
-			if err := asking.Send(&peerpb.RequestFrame{SenderId: "asker"}); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, asking.Send(&peerpb.RequestFrame{SenderId: "asker"}))
 			if frame := <-received; frame.SenderId != "asker" {
 				t.Fatal(frame)
 			}
-			if err := answering.Send(&peerpb.AnswerFrame{Closing: true}); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, answering.Send(&peerpb.AnswerFrame{Closing: true}))
 			if frame := <-answered; !frame.Closing {
 				t.Fatal(frame)
 			}
-			if err := errors.Join(asking.Close(), answering.conn.close()); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, errors.Join(asking.Close(), answering.conn.close()))
 		})
 	})
 	t.Run("gone", func(t *testing.T) {
@@ -245,9 +226,7 @@ func TestUnknownFramesEndTheConnection(t *testing.T) {
 	stream := s.connect(t)
 	unknown := frame.Begin(nil)
 	frame.Finish(unknown, 77, 0)
-	if _, err := stream.conn.conn.Write(unknown); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(stream.conn.conn.Write(unknown)))
 	if frame, err := stream.Recv(); err == nil {
 		t.Fatal(frame)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm/codec"
@@ -136,9 +137,7 @@ func outcomeOf(t *testing.T, done <-chan leader.Outcome) leader.Outcome {
 func TestLinkAnswers(t *testing.T) {
 	lt := newLinkTest(t, leader.Limits{})
 	response, err := codec.AppendResponse(nil, codec.Response{Result: queue.QueueCreated{Queue: "q"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	done := lt.ask(t.Context(), submitted())
 	stream := <-lt.streams
 	frame := <-stream.frames

@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
@@ -13,9 +14,7 @@ func dialed(t *testing.T, address string) net.Conn {
 	t.Helper()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return conn
 }
 
@@ -25,9 +24,7 @@ func TestProbe(t *testing.T) {
 	s.open()
 	stream := s.connect(t)
 	for range 2 {
-		if err := Probe(t.Context(), dialed(t, s.address), "asker/probe1", "self", testGroup); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, Probe(t.Context(), dialed(t, s.address), "asker/probe1", "self", testGroup))
 		if a := exchange(t, stream, s.frame(nil)); a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
 			t.Fatalf("after a probe: %v", a)
 		}
@@ -38,18 +35,14 @@ func TestProbe(t *testing.T) {
 func TestProbeOfAFollower(t *testing.T) {
 	s := newServing(t)
 	s.options.Term = func() *leader.Term { return nil }
-	if err := Probe(t.Context(), dialed(t, serveFramedOf(t, s).address), "asker/probe1", "self", testGroup); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, Probe(t.Context(), dialed(t, serveFramedOf(t, s).address), "asker/probe1", "self", testGroup))
 }
 
 // A probe without an answer ends with its context.
 func TestProbeWithoutAnAnswer(t *testing.T) {
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // accepts nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer listener.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -97,9 +97,7 @@ func startTerm(t testing.TB, g *stubGroup, format uint32) *leader.Term {
 	replica := fsm.New(fsm.Options{StateLock: new(sync.RWMutex)})
 	if format != 0 {
 		frame, err := codec.AppendCommand(nil, &queue.SetFormatVersion{Version: format})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		replica.Apply(&raft.Log{Index: 1, Term: 1, Type: raft.LogCommand, Data: codec.AppendEntry(nil, 1, [][]byte{frame})})
 	}
 	term := leader.Begin(t.Context(), leader.Options{
@@ -135,9 +133,7 @@ func (s *serverTest) open() { close(s.group.ready) }
 func tickFrame(t testing.TB) []byte {
 	t.Helper()
 	frame, err := codec.AppendCommand(nil, &queue.AdvanceClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return frame
 }
 
@@ -261,9 +257,7 @@ func TestServerKnowsWhichFormatACommandNeeds(t *testing.T) {
 	s.open()
 	stub := s.connect()
 	command, err := codec.AppendCommand(nil, &queue.PurgeQueue{Queue: "orders"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	stub.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Command, r.MinimumVersion = command, 0 })
 	if a := answerSent(t, stub); a.Outcome != peerpb.Outcome_OUTCOME_UNSUPPORTED {
 		t.Errorf("got %v", a.Outcome)
@@ -293,9 +287,7 @@ func TestServerCancels(t *testing.T) {
 // exchange sends a frame over a stream and returns the answer.
 func exchange(t *testing.T, stream Stream, frame *peerpb.RequestFrame) *peerpb.Answer {
 	t.Helper()
-	if err := stream.Send(frame); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, stream.Send(frame))
 	answers := make(chan *peerpb.AnswerFrame, 1)
 	go func() { // ends with the stream
 		if frame, err := stream.Recv(); err == nil {
@@ -327,9 +319,7 @@ func TestServerKnowsALateStreamByItsConnection(t *testing.T) {
 	if a := exchange(t, newest, s.frame(number(1))); a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
 		t.Fatalf("got %v", a)
 	}
-	if err := late.Send(s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind = Audit })); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, late.Send(s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind = Audit })))
 	<-audited
 	if a := exchange(t, newest, s.frame(number(2))); a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED || a.Id != 2 {
 		t.Fatalf("got %v", a)

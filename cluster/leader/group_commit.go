@@ -260,7 +260,8 @@ func (c *groupCommitter) encode(batch []*Submission) []byte {
 	c.options.counters.BatchCommands.Observe(float64(len(batch)))
 	c.options.counters.BatchBytes.Observe(float64(size))
 	size += codec.EntryOverheadBytes(len(batch))
-	return codec.AppendProposal(make([]byte, 0, size), codec.Proposal{At: c.options.stamp(), Term: c.options.term, Frames: frames, Requests: ids})
+	proposal := codec.Proposal{At: c.options.stamp(), Term: c.options.term, Frames: frames, Requests: ids}
+	return codec.AppendProposal(make([]byte, 0, size), proposal)
 }
 
 // nextBatch returns the commands of the next entry. It drops commands that were cancelled, have

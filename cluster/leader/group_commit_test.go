@@ -131,9 +131,7 @@ func startGroupCommitter(t *testing.T, log *logStub, limits Limits) (c *groupCom
 func tickFrame(t *testing.T) []byte {
 	t.Helper()
 	frame, err := codec.AppendCommand(nil, &queue.AdvanceClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return frame
 }
 
@@ -186,13 +184,9 @@ func TestGroupCommitterBoundsEntriesAndFlights(t *testing.T) {
 	log.hold = make(chan struct{})
 	c, _, _ := startGroupCommitter(t, log, Limits{})
 	big, err := codec.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 100<<10))}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	huge, err := codec.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, 1<<20))}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	var answers []<-chan Outcome
 	for range 4 {
 		_, done := submitTo(c, big)
@@ -401,9 +395,7 @@ func TestFullSecondEntryLeaves(t *testing.T) {
 	<-log.begun
 	big, err := codec.AppendCommand(nil,
 		&queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, batchBytesMax/2))}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	submitTo(c, big)
 	_, last := submitTo(c, big)
 	<-log.begun
@@ -427,9 +419,7 @@ func TestGroupCommitterContinuesAfterAHold(t *testing.T) {
 	held := make(chan func(), 1)
 	go func() {
 		release, err := c.hold(t.Context())
-		if err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, err)
 		held <- release
 	}()
 	for len(c.slots) < entriesInFlight { // until hold has taken the free slot

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -34,9 +35,7 @@ func (s *solo) receive(ctx context.Context, request ReceiveRequest) Outcome {
 func (s *solo) waitingCall(ctx context.Context, wait time.Duration, complete func(Outcome)) *ReceiveCall {
 	cmd := &queue.ReceiveMessages{Queue: standard, MaxMessages: queue.Some(1)}
 	frame, err := codec.AppendCommand(nil, cmd)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	clustertest.Must(s.t, err)
 	call := s.NewReceive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(cmd)}, Command: cmd,
 		Wait: wait}, complete)
 	go call.Begin() // its outcome is counted

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
@@ -189,9 +190,7 @@ func (s *solo) next() {
 func (s *solo) do(cmd queue.Command) queue.Result {
 	s.t.Helper()
 	frame, err := codec.AppendCommand(nil, cmd)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	clustertest.Must(s.t, err)
 	o := s.Submit(s.t.Context(), Request{Frame: frame, MinimumVersion: codec.MinimumVersion(cmd)})
 	if o.Verdict != Answered || o.Response.Err != nil {
 		s.t.Fatalf("%T: %+v", cmd, o)

@@ -149,9 +149,7 @@ func TestAwaitClocks(t *testing.T) {
 					ClocksKnown: informed, Log: slog.New(slog.DiscardHandler),
 				}}
 				begun := time.Now()
-				if err := l.awaitClocks(t.Context(), test.state); err != nil {
-					t.Fatal(err)
-				}
+				clustertest.Must(t, l.awaitClocks(t.Context(), test.state))
 				if waited := time.Since(begun); waited != test.want {
 					t.Errorf("waited %v, want %v", waited, test.want)
 				}

@@ -17,9 +17,7 @@ import (
 func lonelyBootstrap(t *testing.T, view []discovery.Member) *Bootstrap {
 	t.Helper()
 	dir, err := storage.OpenDir(t.TempDir(), "b", rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() { _ = dir.Close() }) // nothing is written
 	dir.NodeID = "b-2"
 	b := NewBootstrap(BootstrapOptions{
@@ -99,9 +97,7 @@ func TestBootstrapPledgesOnce(t *testing.T) {
 	if err := b.withdraw(asked); err == nil {
 		t.Error("a pledge was withdrawn for a reason older than it")
 	}
-	if err := b.withdraw(b.asked.Load()); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, b.withdraw(b.asked.Load()))
 	if objection := ask(other); objection != "" {
 		t.Errorf("a free node gives no pledge: %s", objection)
 	}
@@ -149,9 +145,7 @@ func TestPledgesGoToTheNodeThatAsks(t *testing.T) {
 
 func TestProofNeedsTheGossipKey(t *testing.T) {
 	c := New(Node{Settings: Settings{GossipKey: []byte("0123456789abcdef")}})
-	if err := c.checkProof(ProofOf(c.node.GossipKey, "n", "c"), "n", "c"); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.checkProof(ProofOf(c.node.GossipKey, "n", "c"), "n", "c"))
 	for _, proof := range []string{"", ProofOf(c.node.GossipKey, "m", "c"), ProofOf(c.node.GossipKey, "n", ""),
 		ProofOf([]byte("another"), "n", "c")} {
 		if err := c.checkProof(proof, "n", "c"); err == nil || !strings.Contains(err.Error(), "keys differ") {

@@ -5,20 +5,18 @@ import (
 	"fmt"
 	"net"
 	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // arrive opens a connection to b from a node.
 func arrive(t *testing.T, b *Network, from string) (net.Conn, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", b.BoundAddr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	greeting := hello{kind: KindConsensus, cluster: "c", from: from, to: b.NodeID(), formats: FormatRange{1, 1}}
-	if err := greeting.write(conn); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, greeting.write(conn))
 	_, err = readAnswer(conn)
 	return conn, err
 }
@@ -39,14 +37,10 @@ func TestOpenConnectionsAreBounded(t *testing.T) {
 		}
 	}()
 	oldest, err := arrive(t, b, "n0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	<-accepted
 	for range connsPerNode {
-		if _, err := arrive(t, b, "n0"); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(arrive(t, b, "n0")))
 		<-accepted
 	}
 	if _, err := oldest.Read(make([]byte, 1)); err == nil {

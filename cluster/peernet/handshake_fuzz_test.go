@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // FuzzHandshake: no input may panic or be read beyond its length. Accepted input is encoded to the
@@ -27,9 +29,7 @@ func FuzzHandshake(f *testing.F) {
 			return
 		}
 		var again bytes.Buffer
-		if err := h.write(&again); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, h.write(&again))
 		read, err := readHello(bytes.NewReader(again.Bytes()))
 		if err != nil || read != h {
 			t.Fatalf("%+v became %+v: %v", h, read, err)

@@ -86,13 +86,9 @@ func TestPeersCompareFormats(t *testing.T) {
 		t.Error("the newer node reports that it is too old")
 	}
 	conn, err := able.Dial(ctx, "a-1", KindConsensus, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	accepted, err := newer.Listener(KindConsensus, 0).Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if a, b := able.FormatMaxOf("a-1"), newer.FormatMaxOf("c-3"); a != 3 || b != 2 {
 		t.Errorf("the two have heard %d and %d", a, b)
 	}
@@ -115,9 +111,7 @@ func TestHandshakeReadsWhatItWrites(t *testing.T) {
 			formats: FormatRange{rapid.Byte().Draw(t, "lowest"), rapid.Byte().Draw(t, "highest")},
 		}
 		var wire bytes.Buffer
-		if err := want.write(&wire); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, want.write(&wire))
 		if got, err := readHello(&wire); err != nil || got != want {
 			t.Fatalf("got %+v, %v", got, err)
 		}

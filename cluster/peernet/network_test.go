@@ -31,16 +31,12 @@ func newTestNetwork(t *testing.T, nodeID, clusterID string, change ...func(*Opti
 		c(&options)
 	}
 	p, err := Listen(context.Background(), options, OpenAddressBook(filepath.Join(t.TempDir(), storage.AddressesName), options.Logger))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	p.AddGroup(0)
 	p.Serve()
 	p.Open()
 	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, p.Close())
 	})
 	return p
 }
@@ -58,13 +54,9 @@ func TestPeersConnectByNodeID(t *testing.T) {
 		a.book.Note("b-2", "127.0.0.1:1", 1) // outdated
 		for _, kind := range []Kind{KindTerms, KindConsensus} {
 			conn, err := a.Dial(ctx, "b-2", kind, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			accepted, err := b.Listener(kind, 0).Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			go conn.Write([]byte("hello"))
 			got := make([]byte, 5)
 			if _, err := io.ReadFull(accepted, got); err != nil || string(got) != "hello" {
@@ -91,13 +83,9 @@ func TestPeersRefuseUnauthenticated(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := newTestNetwork(t, "b-2", test.to)
 			conn, err := net.Dial("tcp", b.BoundAddr())
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			defer conn.Close()
-			if err := test.greeting.write(conn); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, test.greeting.write(conn))
 			_, err = readAnswer(conn)
 			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got %v, want %q", err, test.want)
@@ -137,16 +125,10 @@ func TestPeersEndSilentAndForeignConnections(t *testing.T) {
 		"endless": strings.Repeat("SRTM\x01\x01\x00\x00\x00\x00\x00\x00\xff\xff", 50)} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", b.BoundAddr())
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			defer conn.Close()
-			if _, err := conn.Write([]byte(text)); err != nil {
-				t.Fatal(err)
-			}
-			if err := conn.SetReadDeadline(time.Now().Add(clustertest.Timeout)); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, clustertest.Err(conn.Write([]byte(text))))
+			clustertest.Must(t, conn.SetReadDeadline(time.Now().Add(clustertest.Timeout)))
 			_, err = io.ReadAll(conn)
 			if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 				t.Fatal("the connection stays open")
@@ -160,17 +142,13 @@ func TestPeersBoundTheHandshakes(t *testing.T) {
 	var silent []net.Conn
 	for range handshakesPerHost + 1 {
 		conn, err := net.Dial("tcp", b.BoundAddr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		defer conn.Close()
 		silent = append(silent, conn)
 	}
 	// The last connection is closed at once, long before the others time out.
 	last := silent[handshakesPerHost]
-	if err := last.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, last.SetReadDeadline(time.Now().Add(5*time.Second)))
 	_, err := last.Read(make([]byte, 1))
 	if timeout := net.Error(nil); err == nil || errors.As(err, &timeout) && timeout.Timeout() {
 		t.Fatalf("one handshake too many is waited for: %v", err)
@@ -182,9 +160,7 @@ func TestPeersBoundTheHandshakes(t *testing.T) {
 		t.Skipf("this machine has one loopback address only: %v", err)
 	}
 	defer conn.Close()
-	if err := (hello{kind: KindConsensus, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, (hello{kind: KindConsensus, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn))
 	if _, err := readAnswer(conn); err != nil {
 		t.Errorf("a node at another address: %v", err)
 	}
@@ -195,22 +171,14 @@ func TestHandshakesOfNodesHavePlaces(t *testing.T) {
 	b := newTestNetwork(t, "b-2", "c")
 	answer := func() error {
 		conn, err := net.Dial("tcp", b.BoundAddr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		defer conn.Close()
-		if err := (hello{kind: KindConsensus, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.SetReadDeadline(time.Now().Add(clustertest.Timeout)); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, (hello{kind: KindConsensus, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn))
+		clustertest.Must(t, conn.SetReadDeadline(time.Now().Add(clustertest.Timeout)))
 		_, err = readAnswer(conn)
 		return err
 	}
-	if err := answer(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, answer())
 	for i := range handshakesMax {
 		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i/handshakesPerHost))}}
 		conn, err := from.Dial("tcp", b.BoundAddr())
@@ -228,9 +196,7 @@ func TestAddressBookSurvivesARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), storage.AddressesName)
 	book := OpenAddressBook(path, clustertest.Logger(t, 0))
 	book.Note("b-2", "10.0.0.2:9326", 3)
-	if err := storage.WriteRecord(path, book.entries); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, storage.WriteRecord(path, book.entries))
 	if got := OpenAddressBook(path, clustertest.Logger(t, 0)).Lookup("b-2"); got != "10.0.0.2:9326" {
 		t.Fatalf("got %q", got)
 	}
@@ -249,26 +215,18 @@ func TestBrokenConnectionIsReported(t *testing.T) {
 	a.book.Note("b-2", b.BoundAddr(), 1)
 	for _, own := range []bool{true, false} {
 		conn, err := a.Dial(clustertest.Context(t), "b-2", KindTerms, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		accepted, err := b.Listener(KindTerms, 0).Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		first, second := accepted, conn
 		if own {
 			first, second = conn, accepted
 		}
-		if err := first.Close(); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, first.Close())
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
 			t.Error("a closed connection was read")
 		}
-		if err := second.Close(); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, second.Close())
 	}
 	if got := len(lost); got != 1 {
 		t.Fatalf("reported %d times", got)

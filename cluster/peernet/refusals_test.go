@@ -60,9 +60,7 @@ func TestRefusalsAreCountedAndSeldomLogged(t *testing.T) {
 				}
 			}
 			conn, err := net.Dial("tcp", b.BoundAddr())
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			conn.Close()
 		}
 		for _, why := range []string{"handshake", "objection", "silent"} {

@@ -31,23 +31,17 @@ func TestNodesOfOneAuthority(t *testing.T) {
 	a.WhenLost(func(nodeID string) { lost <- nodeID })
 	a.book.Note("b-2", b.BoundAddr(), 1)
 	conn, err := a.Dial(clustertest.Context(t), "b-2", KindConsensus, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer conn.Close()
 	accepted, err := b.Listener(KindConsensus, 0).Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	go conn.Write([]byte("hello")) // checked at the other end
 	got := make([]byte, 5)
 	if _, err := io.ReadFull(accepted, got); err != nil || string(got) != "hello" {
 		t.Fatalf("got %q, %v", got, err)
 	}
 	// A killed process sends no alert; the end of the connection must be detected.
-	if err := accepted.Close(); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, accepted.Close())
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Error("a closed connection was read")
 	}
@@ -87,13 +81,9 @@ func TestNodesOfNoAuthority(t *testing.T) {
 	}
 	// An unauthenticated caller of the handshake gets no answer.
 	conn, err := net.Dial("tcp", b.BoundAddr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer conn.Close()
-	if err := (hello{kind: KindMembership, from: "a-1", to: "b-2"}).write(conn); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, (hello{kind: KindMembership, from: "a-1", to: "b-2"}).write(conn))
 	if answer, _ := io.ReadAll(conn); len(answer) > 7 { // a TLS alert has seven bytes
 		t.Errorf("an unauthenticated caller got %q", answer)
 	}
@@ -129,9 +119,7 @@ func TestCertificatesHaveRoles(t *testing.T) {
 				}
 				if err == nil {
 					accepted, err := b.Listener(kind, 0).Accept()
-					if err != nil {
-						t.Fatal(err)
-					}
+					clustertest.Must(t, err)
 					defer accepted.Close()
 					conn.Close()
 				} else if !strings.Contains(err.Error(), errNotHere.Error()) {

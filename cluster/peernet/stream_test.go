@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
@@ -45,9 +46,7 @@ func TestCheckedStreamRefusesAnyChange(t *testing.T) {
 	var w wire
 	sender := newCheckedStream(&w)
 	for _, text := range []string{"one", "and another"} {
-		if _, err := sender.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(sender.Write([]byte(text))))
 	}
 	sound := w.Bytes()
 	for i := range 8 * len(sound) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/format"
@@ -31,9 +32,7 @@ func capture(t *testing.T, pace consensus.SnapshotPolicy, monotonic func() time.
 	}
 	lock.Lock()
 	for _, cmd := range commands {
-		if _, err := replica.Broker().Apply(1, cmd); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(replica.Broker().Apply(1, cmd)))
 	}
 	lock.Unlock()
 	s := New(Options{

@@ -17,9 +17,7 @@ import (
 func (s *Service) spools(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.DataDir, storage.SpoolPattern))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return found
 }
 

@@ -20,9 +20,7 @@ func readFromDisk(t *testing.T) (bytes int64) {
 		t.Skip("the system does not count what is read from disks: ", err)
 	}
 	_, line, _ := strings.Cut(string(counts), "\nread_bytes: ")
-	if _, err := fmt.Sscan(line, &bytes); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(fmt.Sscan(line, &bytes)))
 	return bytes
 }
 

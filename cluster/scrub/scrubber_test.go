@@ -58,9 +58,7 @@ func members(t *testing.T, names ...string) []*member {
 			Life: t.Context(), Dir: m.dir, Guard: storage.NewDiskGuard(time.Hour, m.ended.Fatal, nil), Logger: clustertest.Logger(t, 0),
 			Keep: true, SegmentBytes: 64 << 10, CacheBytes: 1,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		t.Cleanup(store.Close)
 		m.bodies = store
 		m.state = fsm.New(fsm.Options{StateLock: &m.mu, Bodies: store, Fatal: func(err error) { t.Error(err) }})
@@ -144,13 +142,9 @@ func (m *member) fill() {
 func (m *member) sync() {
 	m.t.Helper()
 	captured, err := m.state.Snapshot()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	clustertest.Must(m.t, err)
 	defer captured.Release()
-	if err := captured.Persist(discard{}); err != nil {
-		m.t.Fatal(err)
-	}
+	clustertest.Must(m.t, captured.Persist(discard{}))
 }
 
 func send(number int) *queue.SendMessages {
@@ -279,9 +273,7 @@ func TestMembersThatLagAreAwaited(t *testing.T) {
 	}
 	newest.mustRun()
 	all[2].fill()
-	if err := newest.outcome(healing); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, newest.outcome(healing))
 	newest.mustHave(0, 1, 2)
 	newest.mustRun()
 }
@@ -298,15 +290,11 @@ func TestWhoIsSilentIsAwaited(t *testing.T) {
 	lost, other := here.damage(0), here.damage(2)
 	sound.damage(0)
 	here.run()
-	if err := here.outcome(other); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, here.outcome(other))
 	here.asks(sound, 10)
 	here.mustRun()
 	silent.serve()
-	if err := here.outcome(lost); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, here.outcome(lost))
 	here.mustHave(0, 1, 2)
 	here.mustRun()
 }
@@ -344,14 +332,10 @@ func TestWhatIsSoundAgainIsRead(t *testing.T) {
 	here.fill()
 	healing := here.damage(1)
 	file := filepath.Join(here.dir, fmt.Sprintf("%010d.bodies", healing.Body.Place().Segment))
-	if _, err := os.Stat(file); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(os.Stat(file)))
 	clustertest.FlipBit(t, file, int64(healing.Body.Place().Offset)+50)
 	here.run()
-	if err := here.outcome(healing); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, here.outcome(healing))
 	here.mustHave(0, 1, 2)
 	here.mustRun()
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // writeBolt writes a file with branches, leaves, overflow pages, and nested buckets, some of them
@@ -15,9 +17,7 @@ import (
 func writeBolt(t *testing.T, path string) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, boltOptions(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for round := range 3 {
 		err = errors.Join(err, db.Update(func(tx *bbolt.Tx) error {
 			bucket, err := tx.CreateBucketIfNotExists([]byte("large"))
@@ -36,9 +36,7 @@ func writeBolt(t *testing.T, path string) {
 			return errors.Join(small.Put([]byte("a"), []byte("b")), bucket.Put([]byte("long"), make([]byte, 9_000)))
 		}))
 	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(err, db.Close()))
 }
 
 // A flipped bit anywhere in a file is found before the library opens it, or the library opens the
@@ -54,9 +52,7 @@ func TestEveryBitOfABoltFile(t *testing.T) {
 				err = errors.Join(backend.Set(stablePair{[]byte(keyCurrentTerm), []byte("5")},
 					stablePair{[]byte(keyLastVoteCand), []byte("a")}), backend.Close())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,9 +63,7 @@ func TestEveryBitOfABoltFile(t *testing.T) {
 				t.Fatalf("a sound file: %v", err)
 			}
 			content, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			t.Logf("%d bytes", len(content))
 			found, refused, opened := 0, 0, 0
 			page := os.Getpagesize()
@@ -81,9 +75,7 @@ func TestEveryBitOfABoltFile(t *testing.T) {
 					content[at] ^= 1 << bit
 					damaged := filepath.Join(dir, "damaged")
 					// A new file each time: a file that the library gave up on stays locked.
-					if err := errors.Join(os.RemoveAll(damaged), os.WriteFile(damaged, content, 0o600)); err != nil {
-						t.Fatal(err)
-					}
+					clustertest.Must(t, errors.Join(os.RemoveAll(damaged), os.WriteFile(damaged, content, 0o600)))
 					content[at] ^= 1 << bit
 					if checkBolt(damaged) != nil {
 						found++
@@ -95,9 +87,7 @@ func TestEveryBitOfABoltFile(t *testing.T) {
 						continue
 					}
 					opened++
-					if err := backend.Close(); err != nil {
-						t.Fatal(err)
-					}
+					clustertest.Must(t, backend.Close())
 				}
 			}
 			t.Logf("found %d, refused by the library %d, opened %d", found, refused, opened)

@@ -13,9 +13,7 @@ import (
 func openTestDir(t *testing.T, path, name string) *Dir {
 	t.Helper()
 	dir, err := OpenDir(path, name, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() { _ = dir.Close() }) // most tests close it
 	return dir
 }
@@ -23,9 +21,7 @@ func openTestDir(t *testing.T, path, name string) *Dir {
 func openTestGroup(t *testing.T, dir *Dir, id uint32) *GroupDir {
 	t.Helper()
 	group, err := dir.Group(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return group
 }
 
@@ -38,9 +34,7 @@ func TestDataDirKeepsIdentityAndCountsStarts(t *testing.T) {
 	if first.Boot != 1 {
 		t.Errorf("a new directory: boot %d", first.Boot)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, first.Close())
 	second := openTestDir(t, path, "orders-1")
 	if second.NodeID != first.NodeID || second.Boot != 2 {
 		t.Errorf("after a restart: id %q, boot %d", second.NodeID, second.Boot)
@@ -83,9 +77,7 @@ func TestDataDirRefusals(t *testing.T) {
 func TestMembershipSurvivesAndIsChecked(t *testing.T) {
 	dir := openTestDir(t, t.TempDir(), "a")
 	members := []string{"a-1", "b-2"}
-	if err := dir.SetMembership(Membership{ClusterID: "c0ffee", InitialMembers: members}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, dir.SetMembership(Membership{ClusterID: "c0ffee", InitialMembers: members}))
 	got, err := dir.Membership()
 	if err != nil || got.ClusterID != "c0ffee" {
 		t.Fatalf("got %+v, %v", got, err)
@@ -94,9 +86,7 @@ func TestMembershipSurvivesAndIsChecked(t *testing.T) {
 	if _, err := dir.Membership(); !errors.Is(err, ErrDamaged) {
 		t.Fatalf("damaged: got %v", err)
 	}
-	if err := dir.ClearMembership(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, dir.ClearMembership())
 	if got, err := dir.Membership(); err != nil || got.ClusterID != "" {
 		t.Fatalf("cleared: got %+v, %v", got, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
@@ -22,9 +23,7 @@ func newKeyedDir(t *testing.T) *keyedDir {
 	k := &keyedDir{t: t, keys: map[string][]byte{}}
 	for _, name := range []string{"old", "next", "last"} {
 		key, err := encryption.DrawKey(rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		k.keys[name] = key
 	}
 	k.dir = &Dir{Path: t.TempDir(), Keys: k.ring("old")}
@@ -38,9 +37,7 @@ func (k *keyedDir) ring(names ...string) *encryption.Keyring {
 		keys = append(keys, k.keys[name])
 	}
 	r, err := encryption.NewKeyring(rand.Reader, keys...)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	clustertest.Must(k.t, err)
 	return r
 }
 
@@ -51,9 +48,7 @@ func (k *keyedDir) id(name string) encryption.KeyID { return k.ring(name).Active
 func (k *keyedDir) needed(files Files) string {
 	k.t.Helper()
 	uses, plain, err := k.dir.ForgetKeys(files)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	clustertest.Must(k.t, err)
 	var needed []string
 	for _, name := range []string{"old", "next", "last"} {
 		if slices.ContainsFunc(uses, func(u KeyUse) bool { return u.ID == k.id(name) }) {
@@ -73,9 +68,7 @@ func (k *keyedDir) needed(files Files) string {
 
 func (k *keyedDir) must(err error) {
 	k.t.Helper()
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	clustertest.Must(k.t, err)
 }
 
 func (k *keyedDir) want(files Files, want string) {

@@ -22,9 +22,7 @@ import (
 func TestDiskGuardFirstErrorIsFinal(t *testing.T) {
 	record := clustertest.NewFatalRecord()
 	guard := NewDiskGuard(time.Minute, record.Fatal, nil)
-	if err := guard.Write("write a", func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, guard.Write("write a", func() error { return nil }))
 	broken := errors.New("input/output error")
 	if err := guard.Write("write b", func() error { return broken }); !errors.Is(err, broken) {
 		t.Fatalf("got %v", err)
@@ -84,9 +82,7 @@ func notGivenFile(t *testing.T, path string) {
 	if _, err := os.Stat(unmapped); err != nil {
 		t.Skip("no file here fails to be read with EIO:", err)
 	}
-	if err := errors.Join(os.RemoveAll(path), os.Symlink(unmapped, path)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(os.RemoveAll(path), os.Symlink(unmapped, path)))
 }
 
 // A read error of the disk is not reported as damage, for any file.

@@ -18,9 +18,7 @@ func TestGroupsKeepTheirSigns(t *testing.T) {
 			t.Error("a new group is said to have had state")
 		}
 	}
-	if err := errors.Join(second.MarkLog(), second.MarkLog(), second.markVote()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(second.MarkLog(), second.MarkLog(), second.markVote()))
 	select {
 	case <-second.LogBegun():
 	default:
@@ -29,9 +27,7 @@ func TestGroupsKeepTheirSigns(t *testing.T) {
 	if first.HasLog() {
 		t.Error("the sign of one group is taken for that of the other")
 	}
-	if err := errors.Join(first.MarkLog(), dir.Close()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(first.MarkLog(), dir.Close()))
 	for _, name := range []string{GroupDirName(0), GroupDirName(1)} {
 		clustertest.RemoveFile(t, filepath.Join(path, name))
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 func TestLibraryLogsGoThroughSlog(t *testing.T) {
@@ -38,9 +40,7 @@ func TestLibraryLinesAreDebug(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	l := NewLibraryLogger(context.Background(), logger).Named("store")
 	l.StandardLogger(nil).Print("one line")
-	if _, err := l.StandardWriter(nil).Write([]byte("another\n")); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(l.StandardWriter(nil).Write([]byte("another\n"))))
 	for _, want := range []string{`level=DEBUG msg="one line" component=raft part=store`,
 		"level=DEBUG msg=another component=raft part=store\n"} {
 		if !strings.Contains(text.String(), want) {

@@ -37,9 +37,7 @@ func TestCompactedLogKnowsWhatItFollows(t *testing.T) {
 		h.log.NoteCommitted(func() uint64 { return committed })
 		remove := func(from, to uint64) {
 			t.Helper()
-			if err := h.log.DeleteRange(from, to); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, h.log.DeleteRange(from, to))
 		}
 		h.store(1, 10)
 		committed = 8

@@ -15,9 +15,7 @@ func TestLogSurvivesCutsAndRestarts(t *testing.T) {
 		h := newStoreHarness(t, store)
 		h.store(1, 10)
 		for _, cut := range []struct{ from, to, after uint64 }{{8, 10, 12}, {5, 12, 400}, {390, 400, 391}, {391, 391, 420}} {
-			if err := h.log.DeleteRange(cut.from, cut.to); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, h.log.DeleteRange(cut.from, cut.to))
 			h.store(cut.from, cut.after)
 			for range 2 {
 				if err := h.reopen(); err != nil {
@@ -36,13 +34,9 @@ func TestSingleFileLogIsMadeAgainAfterAPowerCut(t *testing.T) {
 	file := filepath.Join(h.path, GroupDirName(0), BoltName)
 	h.close()
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for _, kept := range []int{0, 512, 4096} {
-		if err := os.WriteFile(file, whole[:kept], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, os.WriteFile(file, whole[:kept], 0o600))
 		if err := h.open(); err != nil {
 			t.Fatalf("with %d bytes of its first write: %v", kept, err)
 		}

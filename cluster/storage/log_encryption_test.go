@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
@@ -18,13 +19,9 @@ import (
 func newTestKeys(t *testing.T) *encryption.Keyring {
 	t.Helper()
 	key, err := encryption.DrawKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	keys, err := encryption.NewKeyring(rand.Reader, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return keys
 }
 
@@ -34,17 +31,13 @@ func notInFiles(t *testing.T, folder, text string) {
 	files, err := filepath.Glob(filepath.Join(folder, "group-0", "*", "*"))
 	more, err2 := filepath.Glob(filepath.Join(folder, "group-0", "*"))
 	deep, err3 := filepath.Glob(filepath.Join(folder, "group-0", "*", "*", "*"))
-	if err := errors.Join(err, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(err, err2, err3))
 	for _, file := range append(append(files, more...), deep...) {
 		if info, err := os.Stat(file); err != nil || info.IsDir() {
 			continue
 		}
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		if bytes.Contains(content, []byte(text)) {
 			t.Errorf("%s has %q", file, text)
 		}
@@ -72,15 +65,11 @@ func TestEncryptedLog(t *testing.T) {
 			}
 			put(1, plain)
 			h.keys = newTestKeys(t)
-			if err := h.reopen(); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, h.reopen())
 			put(3, secret)
 			want(1, plain)
 			want(3, secret)
-			if err := h.reopen(); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, h.reopen())
 			want(1, plain)
 			want(3, secret)
 			notInFiles(t, h.path, secret)
@@ -142,21 +131,15 @@ func TestEncryptedSnapshots(t *testing.T) {
 	notInFiles(t, path, secret)
 	for id, want := range map[string][]byte{plain: []byte("plain"), id: content} {
 		meta, reader, err := s.Open(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		got, err := io.ReadAll(reader)
 		if err := errors.Join(err, reader.Close()); err != nil || !bytes.Equal(got, want) || meta.Size != int64(len(want)) {
 			t.Errorf("%d bytes of %d, described as %d: %v", len(got), len(want), meta.Size, err)
 		}
 	}
 	incoming, err := s.CreateIncoming()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := incoming.Write(content); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, clustertest.Err(incoming.Write(content)))
 	if size, err := incoming.Rewind(); err != nil || size != int64(len(content)) {
 		t.Fatal(size, err)
 	}

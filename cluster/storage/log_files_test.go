@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // A log file returns the written bytes and keeps its length, when new and when reopened, with any
@@ -15,15 +17,11 @@ func TestLogFilesWriteZerosBeforeTheyAreNeeded(t *testing.T) {
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 2))
 	l := spareLogFiles(t, dir)
 	file, err := l.Create(dir, "a", size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	var want []byte
 	for len(want) < size-zeroBytes {
 		if len(want) > zeroBytes && random.IntN(20) == 0 {
-			if err := file.Close(); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, file.Close())
 			// A crash may leave parts of an unacknowledged write.
 			damage(t, filepath.Join(dir, "a"), int64(len(want))+100)
 			if file, err = l.OpenWriter(dir, "a"); err != nil {
@@ -34,21 +32,13 @@ func TestLogFilesWriteZerosBeforeTheyAreNeeded(t *testing.T) {
 		for i := range p {
 			p[i] = byte(random.Uint32() | 1)
 		}
-		if _, err := file.WriteAt(p, int64(len(want))); err != nil {
-			t.Fatal(err)
-		}
-		if err := file.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(file.WriteAt(p, int64(len(want)))))
+		clustertest.Must(t, file.Sync())
 		want = append(want, p...)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, file.Close())
 	got, err := os.ReadFile(filepath.Join(dir, "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if len(got) != size || !bytes.Equal(got[:len(want)], want) {
 		t.Fatalf("%d bytes, which begin as written: %v", len(got), bytes.Equal(got[:len(want)], want))
 	}
@@ -57,13 +47,7 @@ func TestLogFilesWriteZerosBeforeTheyAreNeeded(t *testing.T) {
 func damage(t *testing.T, path string, at int64) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteAt([]byte{255}, at); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, clustertest.Err(file.WriteAt([]byte{255}, at)))
+	clustertest.Must(t, file.Close())
 }

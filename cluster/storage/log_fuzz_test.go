@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // storedFiles are the files of a data directory with a log, by path.
@@ -20,9 +22,7 @@ func logOf(t *testing.T, store string, n uint64) storedFiles {
 	t.Helper()
 	h := newStoreHarness(t, store)
 	for i := uint64(1); i <= n; i++ {
-		if err := h.log.StoreLog(fuzzedEntry(i)); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, h.log.StoreLog(fuzzedEntry(i)))
 	}
 	h.close()
 	files := storedFiles{}
@@ -37,9 +37,7 @@ func logOf(t *testing.T, store string, n uint64) storedFiles {
 		files[name], err = os.ReadFile(path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return files
 }
 
@@ -89,12 +87,8 @@ func FuzzDamagedLog(f *testing.F) {
 				content = damaged
 			}
 			path := filepath.Join(h.path, other)
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			clustertest.Must(t, os.WriteFile(path, content, 0o600))
 		}
 		if h.open() != nil {
 			return

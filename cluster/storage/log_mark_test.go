@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // TestMarkOfACommittedEntry checks that the known committed entry never exceeds the end of the log,
@@ -12,9 +14,7 @@ import (
 func TestMarkOfACommittedEntry(t *testing.T) {
 	path := filepath.Join(t.TempDir(), logMarkName)
 	mark, err := openLogMark(path, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	reopen := func() error {
 		err := mark.close()
 		var again error
@@ -23,30 +23,22 @@ func TestMarkOfACommittedEntry(t *testing.T) {
 	}
 	check := func(index, committed uint64) {
 		t.Helper()
-		if err := reopen(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, reopen())
 		if mark.index != index || mark.knownCommitted != committed {
 			t.Fatalf("the mark says %d and %d, want %d and %d", mark.index, mark.knownCommitted, index, committed)
 		}
 	}
 	check(0, 0)
 	mark.committed = func() uint64 { return 7 }
-	if err := mark.raise(10); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, mark.raise(10))
 	check(10, 7)
 	if err := mark.raise(11); err != nil { // by a tool without a committed index
 		t.Fatal(err)
 	}
 	check(11, 7)
-	if err := mark.lower(5); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, mark.lower(5))
 	check(5, 5)
-	if err := os.WriteFile(path, logMarkContent(5, 6), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.WriteFile(path, logMarkContent(5, 6), 0o600))
 	if err := reopen(); !errors.Is(err, ErrDamaged) {
 		t.Fatalf("a committed entry behind the end: %v", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft-wal/fs"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 const spareSize = 2*sparePiece + 500
@@ -16,13 +18,9 @@ const spareSize = 2*sparePiece + 500
 func spareLogFiles(t *testing.T, dir string) logFiles {
 	t.Helper()
 	spare, err := newSpareFile(dir, spareSize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() {
-		if err := spare.close(); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, spare.close())
 	})
 	return logFiles{fs.New(), spare}
 }
@@ -33,28 +31,20 @@ func TestSpareFile(t *testing.T) {
 	dir := t.TempDir()
 	l := spareLogFiles(t, dir)
 	first, err := l.Create(dir, "1", spareSize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer first.Close()
-	if _, err := first.WriteAt(make([]byte, spareSize/spareBegins), 0); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(first.WriteAt(make([]byte, spareSize/spareBegins), 0)))
 	if l.spare.begun {
 		t.Fatal("a spare file is made before it may be needed")
 	}
-	if _, err := first.WriteAt([]byte("more"), spareSize/spareBegins); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(first.WriteAt([]byte("more"), spareSize/spareBegins)))
 	l.spare.making.Wait()
 	content, err := os.ReadFile(filepath.Join(dir, spareName))
 	if err != nil || len(content) != spareSize || !bytes.Equal(content, make([]byte, spareSize)) {
 		t.Fatalf("the spare file has %d bytes, zeros: %v, %v", len(content), bytes.Equal(content, make([]byte, spareSize)), err)
 	}
 	second, err := l.Create(dir, "2", spareSize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer second.Close()
 	if got := second.(*logFile).zeroed; got != spareSize {
 		t.Errorf("%d bytes of the second file are zeroed, want all", got)
@@ -63,18 +53,12 @@ func TestSpareFile(t *testing.T) {
 		t.Errorf("the spare file is there still: %v", err)
 	}
 	for range 2 { // the second sync covers only the data
-		if _, err := second.WriteAt([]byte("appended"), 0); err != nil {
-			t.Fatal(err)
-		}
-		if err := second.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(second.WriteAt([]byte("appended"), 0)))
+		clustertest.Must(t, second.Sync())
 	}
 	got := make([]byte, 8)
 	reader, err := l.OpenReader(dir, "2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer reader.Close()
 	if _, err := reader.ReadAt(got, 0); err != nil && !errors.Is(err, io.EOF) || string(got) != "appended" {
 		t.Errorf("read %q, %v", got, err)
@@ -88,9 +72,7 @@ func TestSpareFile(t *testing.T) {
 // the log.
 func TestSpareFileOfAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, spareName), bytes.Repeat([]byte("entry"), spareSize/5), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.WriteFile(filepath.Join(dir, spareName), bytes.Repeat([]byte("entry"), spareSize/5), 0o600))
 	l := spareLogFiles(t, dir)
 	if file, err := l.spare.claim("1", spareSize); file != nil || err != nil {
 		t.Fatalf("took a file that is not its own: %v, %v", file, err)
@@ -104,17 +86,13 @@ func TestSpareFileOfAnotherProcess(t *testing.T) {
 func TestNoSpareFile(t *testing.T) {
 	dir := t.TempDir()
 	l := spareLogFiles(t, dir)
-	if err := os.Mkdir(filepath.Join(dir, spareName), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Mkdir(filepath.Join(dir, spareName), 0o700))
 	l.spare.prepare()
 	l.spare.making.Wait()
 	if file, err := l.Create(dir, "1", spareSize); err != nil || file.(*logFile).zeroed != 0 {
 		t.Errorf("a log that cannot have a spare file: %v, %v", file, err)
 	}
-	if err := os.Remove(filepath.Join(dir, spareName)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Remove(filepath.Join(dir, spareName)))
 	l.spare.prepare()
 	l.spare.making.Wait()
 	if file, err := l.Create(dir, "2", spareSize+1); err != nil || file.(*logFile).zeroed != 0 {
@@ -127,13 +105,9 @@ func TestSpareFileOfClosedLog(t *testing.T) {
 	dir := t.TempDir()
 	for range 20 {
 		spare, err := newSpareFile(dir, spareSize)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		spare.prepare()
-		if err := spare.close(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, spare.close())
 		if _, err := os.Stat(spare.path()); !os.IsNotExist(err) {
 			t.Fatalf("the spare file was left: %v", err)
 		}
@@ -149,13 +123,9 @@ func TestNoSpareFileForLargeAppends(t *testing.T) {
 	dir := t.TempDir()
 	l := spareLogFiles(t, dir)
 	file, err := l.Create(dir, "1", spareSize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer file.Close()
-	if _, err := file.WriteAt(make([]byte, spareFor+1), 0); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(file.WriteAt(make([]byte, spareFor+1), 0)))
 	if l.spare.making.Wait(); l.spare.begun {
 		t.Error("a spare file is made")
 	}

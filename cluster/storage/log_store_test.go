@@ -45,9 +45,7 @@ func newStoreHarness(t *testing.T, store string) *storeHarness {
 	t.Helper()
 	h := &storeHarness{t: t, path: t.TempDir()}
 	h.options = testLogOptions(store)
-	if err := h.open(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, h.open())
 	t.Cleanup(h.close)
 	return h
 }
@@ -80,9 +78,7 @@ func (h *storeHarness) close() {
 	if h.log == nil {
 		return
 	}
-	if err := errors.Join(h.log.Close(), h.dir.Close()); err != nil {
-		h.t.Error(err)
-	}
+	clustertest.Check(h.t, errors.Join(h.log.Close(), h.dir.Close()))
 	h.log = nil
 }
 
@@ -93,9 +89,7 @@ func (h *storeHarness) reopen() error {
 
 func (h *storeHarness) store(from, to uint64) {
 	h.t.Helper()
-	if err := h.log.StoreLogs(testLogs(from, to)); err != nil {
-		h.t.Fatal(err)
-	}
+	clustertest.Must(h.t, h.log.StoreLogs(testLogs(from, to)))
 }
 
 // want checks that exactly these entries exist, with their content.
@@ -108,9 +102,7 @@ func (h *storeHarness) want(first, last uint64) {
 	}
 	for index := first; index <= last && last > 0; index++ {
 		var got raft.Log
-		if err := h.log.GetLog(index, &got); err != nil {
-			h.t.Fatal(err)
-		}
+		clustertest.Must(h.t, h.log.GetLog(index, &got))
 		want := *testLogs(index, index)[0]
 		got.AppendedAt = want.AppendedAt
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -148,18 +140,12 @@ func TestLogStoreKeepsEntries(t *testing.T) {
 		h.want(0, 0)
 		h.store(1, 30)
 		h.want(1, 30) // from the cache
-		if err := h.reopen(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, h.reopen())
 		h.want(1, 30) // from disk, without checksums
 		h.store(31, 400)
-		if err := h.log.DeleteRange(1, 250); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, h.log.DeleteRange(1, 250))
 		h.want(251, 400)
-		if err := h.log.DeleteRange(300, 400); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, h.log.DeleteRange(300, 400))
 		h.want(251, 299)
 		h.store(300, 310)
 		h.want(251, 310)
@@ -170,9 +156,7 @@ func TestLogStoreMayBeEmptiedAfterASnapshot(t *testing.T) {
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		h := newStoreHarness(t, store)
 		h.store(1, 20)
-		if err := h.log.DeleteRange(1, 20); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, h.log.DeleteRange(1, 20))
 		h.want(0, 0)
 		h.store(50, 60) // after the installed snapshot
 		h.want(50, 60)
@@ -206,9 +190,7 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 			zeroFrom(t, segments[len(segments)-1], "entry 0038;")
 		}, fault.ExitChecksum, WALName},
 		{"a database that was cut short", []string{LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
-			if err := os.Truncate(filepath.Join(h.path, GroupDirName(0), BoltName), 8<<10); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.Truncate(filepath.Join(h.path, GroupDirName(0), BoltName), 8<<10))
 		}, fault.ExitChecksum, BoltName},
 		{"the log removed", []string{LogStoreWAL}, func(t *testing.T, h *storeHarness) {
 			clustertest.RemoveFile(t, filepath.Join(h.path, GroupDirName(0), WALName))
@@ -277,9 +259,7 @@ func TestLogStoreEndsAfterAFailedAppend(t *testing.T) {
 	if codes, _ := h.record.All(); !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 		t.Fatalf("exit codes %v", codes)
 	}
-	if err := h.reopen(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, h.reopen())
 	h.want(1, 3)
 }
 
@@ -369,17 +349,13 @@ func TestLogSizesTrailing(t *testing.T) {
 func zeroFrom(t *testing.T, path, text string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	offset := bytes.Index(content, []byte(text))
 	if offset < 0 {
 		t.Fatalf("%q is not in %s", text, path)
 	}
 	clear(content[offset-64:])
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.WriteFile(path, content, 0o600))
 }
 
 // replacedMeanwhile is a log in which an entry is replaced after a reader found none.
@@ -403,9 +379,7 @@ func TestLogStoreIsReadWhileEntriesAreReplaced(t *testing.T) {
 		h := newStoreHarness(t, store)
 		defer h.close()
 		h.store(1, 10)
-		if err := h.log.DeleteRange(6, 10); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, h.log.DeleteRange(6, 10))
 		h.log.backend = &replacedMeanwhile{h.log.backend, func() { h.store(6, 10) }}
 		var entry raft.Log
 		if err := h.log.GetLog(10, &entry); err != nil || entry.Index != 10 {

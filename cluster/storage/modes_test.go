@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // Other users cannot read files in a data directory, even if its own folder allows access.
@@ -15,9 +17,7 @@ func TestFilesArePrivate(t *testing.T) {
 			h := newStoreHarness(t, store)
 			data := make([]byte, 4<<10)
 			for index := uint64(1); index <= 40; index++ { // several files of a wal
-				if err := h.log.StoreLog(&raft.Log{Index: index, Term: 1, Data: data}); err != nil {
-					t.Fatal(err)
-				}
+				clustertest.Must(t, h.log.StoreLog(&raft.Log{Index: index, Term: 1, Data: data}))
 			}
 			h.close()
 			snapshots, _ := openTestSnapshots(t, h.path)
@@ -32,9 +32,7 @@ func TestFilesArePrivate(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 		})
 	}
 }

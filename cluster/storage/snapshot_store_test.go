@@ -29,9 +29,7 @@ func openTestSnapshots(t *testing.T, path string) (*SnapshotStore, *clustertest.
 	record := clustertest.NewFatalRecord()
 	dir := openTestDir(t, path, "a")
 	s, err := OpenSnapshotStore(openTestGroup(t, dir, 0), NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return s, record
 }
 
@@ -39,15 +37,9 @@ func writeTestSnapshot(t *testing.T, s *SnapshotStore, index uint64, content []b
 	t.Helper()
 	_, transport := raft.NewInmemTransport("")
 	sink, err := s.Create(1, index, 3, testMembers, 1, transport)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sink.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := sink.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, clustertest.Err(sink.Write(content)))
+	clustertest.Must(t, sink.Close())
 	return sink.ID()
 }
 
@@ -61,9 +53,7 @@ func TestSnapshotsOfOneMillisecond(t *testing.T) {
 	s, record := openTestSnapshots(t, t.TempDir())
 	now := time.Now().UnixMilli()
 	for ms := range int64(50) {
-		if err := os.Mkdir(filepath.Join(s.path, fmt.Sprintf("3-10-%d", now+ms)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, os.Mkdir(filepath.Join(s.path, fmt.Sprintf("3-10-%d", now+ms)), 0o700))
 	}
 	writeTestSnapshot(t, s, 10, []byte("again"))
 	if ended(record) {
@@ -89,21 +79,15 @@ func TestOlderSnapshotsAreDropped(t *testing.T) {
 	first := writeTestSnapshot(t, s, 10, []byte("first"))
 	second := writeTestSnapshot(t, s, 20, []byte("second"))
 	_, reading, err := s.Open(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if err := s.DropOlder("3-999-1"); err != nil { // no snapshot has that name
 		t.Fatal(err)
 	}
-	if err := s.DropOlder(second); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, s.DropOlder(second))
 	if got, err := io.ReadAll(reading); err != nil || string(got) != "first" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := reading.Close(); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, reading.Close())
 	if _, _, err := s.Open(first); err == nil {
 		t.Error("it can still be opened")
 	}
@@ -130,13 +114,9 @@ func TestSnapshotStoreKeepsTheNewestTwo(t *testing.T) {
 		t.Fatalf("got %v, %v", metas, err)
 	}
 	meta, reader, err := s.Open(metas[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	got, err := io.ReadAll(reader)
-	if err := errors.Join(err, reader.Close()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(err, reader.Close()))
 	if want := append(content, "30"...); !bytes.Equal(got, want) || meta.Size != int64(len(want)) {
 		t.Fatalf("%d bytes came back, described as %d, want %d", len(got), meta.Size, len(want))
 	}
@@ -152,9 +132,7 @@ func TestSnapshotStoreForgetsTheUnfinished(t *testing.T) {
 	path := t.TempDir()
 	s, _ := openTestSnapshots(t, path)
 	_, transport := raft.NewInmemTransport("")
-	if _, err := s.Create(1, 10, 3, testMembers, 1, transport); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(s.Create(1, 10, 3, testMembers, 1, transport)))
 	s, record := openTestSnapshots(t, reopenable(t, path)) // as after a crash
 	if metas, err := s.List(); err != nil || len(metas) != 0 {
 		t.Fatalf("got %v, %v", metas, err)
@@ -191,23 +169,15 @@ func TestSnapshotStoreFinishesRemovals(t *testing.T) {
 			for index := uint64(10); index <= 30; index += 10 {
 				names[index] = writeTestSnapshot(t, s, index, []byte("state"))
 				if index == 10 {
-					if err := os.CopyFS(kept, os.DirFS(filepath.Join(s.path, names[10]))); err != nil {
-						t.Fatal(err)
-					}
+					clustertest.Must(t, os.CopyFS(kept, os.DirFS(filepath.Join(s.path, names[10]))))
 				}
 			}
-			if err := os.CopyFS(filepath.Join(s.path, names[10]), os.DirFS(kept)); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.CopyFS(filepath.Join(s.path, names[10]), os.DirFS(kept)))
 			for _, file := range c.lacking {
-				if err := os.Remove(filepath.Join(s.path, names[c.index], file)); err != nil {
-					t.Fatal(err)
-				}
+				clustertest.Must(t, os.Remove(filepath.Join(s.path, names[c.index], file)))
 			}
 			// A start does this once the directory is locked.
-			if err := s.finishRemovals(); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, s.finishRemovals())
 			if err := s.Verify(); (err == nil) != c.sound {
 				t.Errorf("verify says %v", err)
 			}
@@ -224,13 +194,9 @@ func TestSnapshotIsOpenedToRestore(t *testing.T) {
 	content := bytes.Repeat([]byte("state "), 2000)
 	writeTestSnapshot(t, s, 10, content)
 	metas, err := s.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	opened, err := s.OpenToRestore(metas[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	read, err := io.ReadAll(opened)
 	source, known := SnapshotSource(opened)
 	if err := errors.Join(err, opened.Close()); err != nil || !bytes.Equal(read, content) || !known || source.Index != 10 {
@@ -263,9 +229,7 @@ func TestSnapshotThatTheDiskDoesNotGive(t *testing.T) {
 			s, record := openTestSnapshots(t, t.TempDir())
 			path := filepath.Join(s.path, writeTestSnapshot(t, s, 10, []byte("state")), SnapshotStateName)
 			metas, err := s.List()
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			notGivenFile(t, path)
 			err = read(s, metas[0])
 			if !errors.Is(err, syscall.EIO) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "check the disk") {
@@ -286,9 +250,7 @@ func TestSnapshotStoreRefusesDamage(t *testing.T) {
 			if err != nil || !strings.Contains(string(text), written) {
 				t.Fatalf("%s, %v", text, err)
 			}
-			if err := os.WriteFile(path, []byte(strings.Replace(string(text), written, instead, 1)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.WriteFile(path, []byte(strings.Replace(string(text), written, instead, 1)), 0o600))
 		}
 	}
 	tests := []struct {
@@ -300,9 +262,7 @@ func TestSnapshotStoreRefusesDamage(t *testing.T) {
 			clustertest.FlipBit(t, filepath.Join(dir, SnapshotStateName), 5000)
 		}},
 		{"the state cut short", func(t *testing.T, dir string) {
-			if err := os.Truncate(filepath.Join(dir, SnapshotStateName), 3000); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.Truncate(filepath.Join(dir, SnapshotStateName), 3000))
 		}},
 		{"the state removed", func(t *testing.T, dir string) { clustertest.RemoveFile(t, filepath.Join(dir, SnapshotStateName)) }},
 		{"the description removed", func(t *testing.T, dir string) { clustertest.RemoveFile(t, filepath.Join(dir, snapshotMetaName)) }},
@@ -341,9 +301,7 @@ func TestSnapshotStoreEndsAfterAFailedWrite(t *testing.T) {
 	s, record := openTestSnapshots(t, t.TempDir())
 	_, transport := raft.NewInmemTransport("")
 	sink, err := s.Create(1, 10, 3, testMembers, 1, transport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	clustertest.RemoveFile(t, s.path) // the next sync fails
 	if _, err := sink.Write(make([]byte, 5000)); err == nil {
 		t.Fatal("a snapshot without a file was written")

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/iotest"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // spoolsIn lists the spools in a data directory.
 func spoolsIn(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	var found []string
 	for _, entry := range entries {
 		if matches, err := filepath.Match(SpoolPattern, entry.Name()); err != nil {
@@ -32,12 +32,8 @@ func TestSpoolIsRemovedWhenItWasRead(t *testing.T) {
 	for _, chunk := range []int{1, 1000} {
 		dir := t.TempDir()
 		s, err := CreateSpool(dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(s, text); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
+		clustertest.Must(t, clustertest.Err(io.WriteString(s, text)))
 		if size, err := s.Rewind(); err != nil || size != int64(len(text)) {
 			t.Fatalf("%d bytes, %v", size, err)
 		}
@@ -58,9 +54,7 @@ func TestSpoolIsRemovedWhenItWasRead(t *testing.T) {
 				t.Errorf("%v is still there", left)
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, s.Close())
 	}
 }
 
@@ -76,22 +70,14 @@ func TestSpoolsAreRemoved(t *testing.T) {
 	}
 	// Files that are open when a process is killed remain: a file, and a directory that is not
 	// empty.
-	if _, err := CreateSpool(path, nil); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(CreateSpool(path, nil)))
 	segments, err := MakeSpoolDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(segments, "segment"), []byte("bodies"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, os.WriteFile(filepath.Join(segments, "segment"), []byte("bodies"), 0o600))
 	if left := spoolsIn(t, path); len(left) != 2 {
 		t.Errorf("killed: %v", left)
 	}
-	if err := RemoveSpools(d); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, RemoveSpools(d))
 	if left := spoolsIn(t, path); len(left) > 0 {
 		t.Errorf("after the next start: %v", left)
 	}
@@ -102,16 +88,10 @@ func TestSpoolsOfOthersStay(t *testing.T) {
 	parent := t.TempDir()
 	path, other := filepath.Join(parent, "data[1]"), filepath.Join(parent, "data1")
 	for _, dir := range []string{path, other} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := MakeSpoolDir(dir); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, os.Mkdir(dir, 0o700))
+		clustertest.Must(t, clustertest.Err(MakeSpoolDir(dir)))
 	}
-	if err := RemoveSpools(openTestDir(t, path, "a")); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, RemoveSpools(openTestDir(t, path, "a")))
 	if own, others := spoolsIn(t, path), spoolsIn(t, other); len(own) != 0 || len(others) != 1 {
 		t.Errorf("%v is left, and %v of the other node", own, others)
 	}

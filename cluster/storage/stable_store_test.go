@@ -39,9 +39,7 @@ func openTestStable(t *testing.T, path string) (*StableStore, *clustertest.Fatal
 func TestStableStoreKeepsTermAndVote(t *testing.T) {
 	path := t.TempDir()
 	s, _, err := openTestStable(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if term, err := s.GetUint64([]byte(keyCurrentTerm)); term != 0 || err != nil {
 		t.Fatalf("a new store: term %d, %v", term, err)
 	}
@@ -51,14 +49,10 @@ func TestStableStoreKeepsTermAndVote(t *testing.T) {
 		s.Set([]byte(keyLastVoteCand), []byte("b-12345678")),
 		s.Close(),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	copyDir := reopenable(t, path)
 	s, _, err = openTestStable(t, copyDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	term, err1 := s.GetUint64([]byte(keyCurrentTerm))
 	voted, err2 := s.GetUint64([]byte(keyLastVoteTerm))
 	candidate, err3 := s.Get([]byte(keyLastVoteCand))
@@ -71,25 +65,17 @@ func TestStableStoreKeepsTermAndVote(t *testing.T) {
 func reopenable(t *testing.T, path string) string {
 	t.Helper()
 	copied := t.TempDir()
-	if err := os.CopyFS(copied, os.DirFS(path)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.CopyFS(copied, os.DirFS(path)))
 	return copied
 }
 
 func TestStableStoreTakesBackTheTermOfAnUnfinishedFounding(t *testing.T) {
 	path := t.TempDir()
 	s, _, err := openTestStable(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), initialTerm), s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, errors.Join(s.SetUint64([]byte(keyCurrentTerm), initialTerm), s.Close()))
 	s, _, err = openTestStable(t, reopenable(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if term, err := s.GetUint64([]byte(keyCurrentTerm)); err != nil || term != 0 {
 		t.Fatalf("term %d, %v: the library would not found again", term, err)
 	}
@@ -100,23 +86,15 @@ func TestStableStoreTakesBackTheTermOfAnUnfinishedFounding(t *testing.T) {
 func TestStableStoreIsMadeAgainAfterAPowerCut(t *testing.T) {
 	whole := t.TempDir()
 	s, _, err := openTestStable(t, whole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, s.Close())
 	content, err := os.ReadFile(filepath.Join(whole, GroupDirName(0), StableName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for _, kept := range []int{0, 512, 4096, 3 * 4096} {
 		t.Run(fmt.Sprint(kept, " bytes"), func(t *testing.T) {
 			path := t.TempDir()
 			file := filepath.Join(path, GroupDirName(0), StableName)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content[:kept], 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content[:kept], 0o600)))
 			if err := WriteRecord(filepath.Join(path, identityName),
 				identityRecord{Format: 1, NodeID: "a-00000000", NodeName: "a"}); err != nil {
 				t.Fatal(err)
@@ -140,9 +118,7 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 	}{
 		{"the file removed", func(t *testing.T, file string) { clustertest.RemoveFile(t, file) }, fault.ExitLostData},
 		{"the file cut short", func(t *testing.T, file string) {
-			if err := os.Truncate(file, 8<<10); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.Truncate(file, 8<<10))
 		}, fault.ExitChecksum},
 		{"a flipped bit in the vote", func(t *testing.T, file string) { flipAll(t, file, "b-12345678") }, fault.ExitChecksum},
 		{"a flipped bit in a key", func(t *testing.T, file string) { flipAll(t, file, keyLastVoteCand) }, fault.ExitChecksum},
@@ -152,21 +128,15 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 			func(t *testing.T, file string) { clustertest.FlipBit(t, file, int64(os.Getpagesize())+boltPageHead+50) }, fault.ExitChecksum},
 		{"a value without checksum", func(t *testing.T, file string) {
 			store, err := raftboltdb.New(raftboltdb.Options{Path: file, BoltOptions: &bbolt.Options{}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(store.SetUint64([]byte(keyCurrentTerm), 9), store.Close()); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
+			clustertest.Must(t, errors.Join(store.SetUint64([]byte(keyCurrentTerm), 9), store.Close()))
 		}, fault.ExitChecksum},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := t.TempDir()
 			s, _, err := openTestStable(t, path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), 7), s.Set([]byte(keyLastVoteCand), []byte("b-12345678")),
 				s.Close()); err != nil {
 				t.Fatal(err)
@@ -188,15 +158,11 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 func flipAll(t *testing.T, file, text string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	changed := []byte(text)
 	changed[len(changed)-1] ^= 1
 	content = bytes.ReplaceAll(content, []byte(text), changed)
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.WriteFile(file, content, 0o600))
 }
 
 type brokenStable struct{ stableBackend }
@@ -212,46 +178,32 @@ func vote(s *StableStore, term uint64, candidate string) error {
 // earlier vote.
 func TestVoteIsWrittenAsOne(t *testing.T) {
 	s, _, err := openTestStable(t, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	afterCrash := func() string {
 		err := s.Close()
 		if err == nil {
 			s.backend, err = openStableBackend(s.path)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		s.voteTerm = nil
 		term, err := s.GetUint64([]byte(keyLastVoteTerm))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		candidate, err := s.Get([]byte(keyLastVoteCand))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		return fmt.Sprintf("%d %s", term, candidate)
 	}
-	if err := vote(s, 3, "a"); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, vote(s, 3, "a"))
 	if got := afterCrash(); got != "3 a" {
 		t.Errorf("the vote is %q", got)
 	}
-	if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), 4), s.SetUint64([]byte(keyLastVoteTerm), 4)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(s.SetUint64([]byte(keyCurrentTerm), 4), s.SetUint64([]byte(keyLastVoteTerm), 4)))
 	if term, err := s.GetUint64([]byte(keyLastVoteTerm)); err != nil || term != 4 {
 		t.Errorf("the term of the vote that is given is %d, %v", term, err)
 	}
 	if got := afterCrash(); got != "3 a" {
 		t.Errorf("half a vote is on disk: %q", got)
 	}
-	if err := errors.Join(vote(s, 4, "b"), s.Set([]byte(keyLastVoteCand), []byte("c"))); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(vote(s, 4, "b"), s.Set([]byte(keyLastVoteCand), []byte("c"))))
 	if got := afterCrash(); got != "4 c" {
 		t.Errorf("the vote is %q", got)
 	}
@@ -259,9 +211,7 @@ func TestVoteIsWrittenAsOne(t *testing.T) {
 
 func TestStableStoreEndsAfterAFailedVote(t *testing.T) {
 	s, record, err := openTestStable(t, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	sound := s.backend
 	s.backend = brokenStable{sound}
 	if err := vote(s, 3, "a"); !errors.Is(err, syscall.ENOSPC) {

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -42,7 +42,7 @@ func ways(key string) []way {
 
 // reached is a cluster with its way.
 type reached struct {
-	way
+	way     way
 	cluster *harness.Cluster
 }
 
@@ -59,8 +59,8 @@ func authLoads(duration string) []workload {
 }
 
 // measureAuth compares the ways in turns, so that other work of the machine affects all of them
-// alike, and writes the file.
-func measureAuth(ctx context.Context, rounds int, duration time.Duration, out string) (err error) {
+// alike, and prints the table.
+func measureAuth(ctx context.Context, rounds int, duration time.Duration) (err error) {
 	if rounds < 1 || duration <= 0 {
 		return errors.New("-runs and -duration must be above zero")
 	}
@@ -91,7 +91,7 @@ func measureAuth(ctx context.Context, rounds int, duration time.Duration, out st
 		defer c.Close()
 		clusters = append(clusters, reached{w, c})
 	}
-	found := &comparison{host: thisMachine(sampleTime), loads: authLoads(duration.String()), ways: ways(key), rounds: rounds}
+	found := &comparison{loads: authLoads(duration.String()), ways: ways(key), rounds: rounds}
 	if found.cost, err = (verification{}).cost(); err != nil {
 		return err
 	}
@@ -100,9 +100,8 @@ func measureAuth(ctx context.Context, rounds int, duration time.Duration, out st
 			return err
 		}
 	}
-	var document bytes.Buffer
-	found.write(&document)
-	return writeDocument(out, document.Bytes())
+	found.write(os.Stdout)
+	return nil
 }
 
 func (w way) start(ctx context.Context, binary, dir string, authority *harness.Authority) (*harness.Cluster, error) {
@@ -138,21 +137,21 @@ func (c *comparison) round(ctx context.Context, binary string, round int, cluste
 			at := (turn + round) % len(clusters)
 			r := clusters[at]
 			client := clientOf{scheme: "http"}
-			if r.secure {
+			if r.way.secure {
 				client.scheme, client.args = "https", []string{"--ca-file", authority.File("ca.crt")}
 			}
-			if !r.unsigned {
+			if !r.way.unsigned {
 				client.env = []string{"AWS_ACCESS_KEY_ID=" + harness.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + harness.SecretAccessKey}
 			}
-			m, err := client.run(ctx, binary, r.cluster, load)
+			m, err := client.run(ctx, binary, r.cluster.Nodes, load.args)
 			if err != nil {
-				return fmt.Errorf("%s, %s: %w", load.name, r.name, err)
+				return fmt.Errorf("%s, %s: %w\n%s", load.name, r.way.name, err, r.cluster.LogTails())
 			}
-			if failed := total(m.Errors); failed > 0 {
-				return fmt.Errorf("%s, %s: %d calls failed", load.name, r.name, failed)
+			if failed := total(m.report.Errors); failed > 0 {
+				return fmt.Errorf("%s, %s: %d calls failed", load.name, r.way.name, failed)
 			}
-			fmt.Fprintf(os.Stderr, "round %d of %d  %-26s %-34s %8.0f messages/s\n", round+1, c.rounds, load.name, r.name,
-				m.MessagesPerSecond)
+			fmt.Fprintf(os.Stderr, "round %d of %d  %-26s %-34s %8.0f messages/s\n", round+1, c.rounds, load.name, r.way.name,
+				m.report.MessagesPerSecond)
 			c.measured[i][at] = append(c.measured[i][at], m)
 		}
 	}
@@ -161,7 +160,6 @@ func (c *comparison) round(ctx context.Context, binary string, round int, cluste
 
 // comparison has the results.
 type comparison struct {
-	host     host
 	loads    []workload
 	ways     []way
 	rounds   int
@@ -174,7 +172,7 @@ type comparison struct {
 func (c *comparison) share(load, way int) float64 {
 	var shares []float64
 	for round, m := range c.measured[load][way] {
-		shares = append(shares, m.MessagesPerSecond/c.measured[load][0][round].MessagesPerSecond)
+		shares = append(shares, m.report.MessagesPerSecond/c.measured[load][0][round].report.MessagesPerSecond)
 	}
 	slices.Sort(shares)
 	return median(shares)
@@ -208,19 +206,8 @@ func (v verification) cost() (time.Duration, error) {
 	return time.Duration(result.NsPerOp()), failed
 }
 
-func (c *comparison) write(w *bytes.Buffer) {
+func (c *comparison) write(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
-	say("# Measured: what signatures and TLS cost\n")
-	say("Written by `make bench-auth`; do not edit. Goals: at most 15 %% fewer sends with auth, at most 35 %% fewer with auth and TLS.\n")
-	say("Each figure is the median of %d rounds, in brackets the lowest and the highest, each part that of the "+
-		"same round; every round measures all ways in turns, on clusters", c.rounds)
-	say("that run at the same time. Three nodes and the load generator share one machine, so what signing and " +
-		"TLS cost the clients is part of it.")
-	say("Clients sign as SDKs do, also where the server does not look; the last way shows what that costs them. Connections are kept open.")
-	say("SQS JSON over HTTP/1.1, FIFO queues, bodies of 256 bytes, every answer after the sync on a majority; " +
-		"each server has its part of the")
-	say("processors, %s.\n", processors("")[0])
-	writeMachine(w, c.host)
 	say("Verifying the signature of a send of 256 bytes took %.1f us on one processor (goal: less than 10 us).\n",
 		float64(c.cost.Nanoseconds())/1e3)
 	say("| Load | Way | Messages/s | Of the first | Goal | Reached | p50 ms | p99 ms | Servers' CPU, us a message |")
@@ -228,25 +215,18 @@ func (c *comparison) write(w *bytes.Buffer) {
 	for i, load := range c.loads {
 		for j, way := range c.ways {
 			list := c.measured[i][j]
-			goal, verdict := "-", "-"
+			goal, reached := "", ""
 			if way.kept > 0 {
-				goal, verdict = fmt.Sprintf("at least %.0f %%", 100*way.kept), c.verdict(i, j)
+				goal, reached = fmt.Sprintf("at least %.0f %%", 100*way.kept), "no"
+			}
+			if way.kept > 0 && c.share(i, j) >= way.kept {
+				reached = "yes"
 			}
 			say("| %s | %s | %s | %.1f %% | %s | %s | %s | %s | %s |", load.name, way.name, spread(of(list, rate), 0), 100*c.share(i, j),
-				goal, verdict,
-				spread(of(list, func(m measurement) float64 { return m.Latency["send"].P50Us / 1e3 }), 2),
-				spread(of(list, func(m measurement) float64 { return m.Latency["send"].P99Us / 1e3 }), 2),
+				goal, reached,
+				spread(of(list, func(m measurement) float64 { return m.report.Latency["send"].P50Us / 1e3 }), 2),
+				spread(of(list, func(m measurement) float64 { return m.report.Latency["send"].P99Us / 1e3 }), 2),
 				spread(of(list, func(m measurement) float64 { return m.processorMicros }), 1))
 		}
 	}
-}
-
-func (c *comparison) verdict(load, way int) string {
-	switch {
-	case c.share(load, way) >= c.ways[way].kept:
-		return "yes"
-	case c.host.busy():
-		return "not here"
-	}
-	return "no"
 }

@@ -82,20 +82,20 @@ func (s *testbed) fillLog(ctx context.Context, entries uint64) error {
 
 // longPolls is receives that wait at nodes, without an attempt id, for a message that never comes.
 type longPolls struct {
-	*testbed
-	stop   func() // ends the current polls
-	failed atomic.Int64
+	testbed *testbed
+	stop    func() // ends the current polls
+	failed  atomic.Int64
 }
 
 // start lets polls wait at these nodes until stop is called.
 func (l *longPolls) start(ctx context.Context, nodes []*harness.Node) (stop func(), err error) {
-	if err := l.newSender().create(ctx, "polled.fifo"); err != nil {
+	if err := l.testbed.newSender().create(ctx, "polled.fifo"); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var polling sync.WaitGroup
 	for i := range failoverPolls {
-		c := l.newSender()
+		c := l.testbed.newSender()
 		c.nodes = nodes[i%len(nodes):][:1]
 		polling.Go(func() {
 			for ctx.Err() == nil {

@@ -12,7 +12,7 @@ import (
 // large measures sends of the largest bodies, in turns with the rate that the disk supports.
 func (s *testbed) large(ctx context.Context) error {
 	bodies := s.times(600)
-	var rates, limits, busy, cost runs
+	var rates, limits, cost runs
 	kept := 0.0
 	for range rounds {
 		limit, err := diskLimit(filepath.Join(s.dir, "copies"), bodies)
@@ -20,12 +20,11 @@ func (s *testbed) large(ctx context.Context) error {
 			return err
 		}
 		limits = append(limits, limit)
-		used, machine := s.cpuSeconds(), readTicks()
+		used := s.cpuSeconds()
 		r, err := s.bench(ctx, "send", "--clients", "8", "--size", largeBody, "--count", fmt.Sprint(bodies), "--warmup", "0s")
 		if err != nil {
 			return err
 		}
-		busy = append(busy, readTicks().share(machine))
 		cost = append(cost, 1e3*(s.cpuSeconds()-used)/float64(r.Messages))
 		rates = append(rates, r.MessagesPerSecond*float64(r.BodyBytes)/1e6)
 		kept = max(kept, float64(r.Messages)*float64(r.BodyBytes)/1e6)
@@ -33,7 +32,6 @@ func (s *testbed) large(ctx context.Context) error {
 	s.atLeast(min(150, median(limits)), "acknowledged", "MB/s", rates...)
 	s.note("rate of the disk alone, which writes each body to three logs and three copies", "MB/s", limits...)
 	s.note("processor time of all nodes for a body", "ms", cost...)
-	s.note("used part of all processors of the machine", "%", busy...)
 	peak := 0.0
 	for _, n := range s.Nodes {
 		peak = max(peak, memoryOf(n, "VmHWM")/1e6)
@@ -42,12 +40,6 @@ func (s *testbed) large(ctx context.Context) error {
 	s.note("largest resident memory of a node in all runs", "MB", peak)
 	s.note("largest resident memory, relative to the bodies in the queue", "", peak/kept)
 	return nil
-}
-
-// readTicks returns the processor time of the machine, or zero if it is unknown.
-func readTicks() ticks {
-	t, _ := processorTicks()
-	return t
 }
 
 // diskLimit returns the rate in MB of bodies per second that the disk supports. One writer for

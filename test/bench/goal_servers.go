@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -23,7 +20,7 @@ func (s *testbed) resident() (sum float64) {
 // live returns the average heap of a node after a collection.
 func (s *testbed) live(ctx context.Context) (sum float64, err error) {
 	for _, n := range s.Nodes {
-		if err := download(ctx, "http://"+n.Admin+"/debug/pprof/heap?gc=1", io.Discard); err != nil {
+		if _, err := n.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 			return 0, err
 		}
 		bytes, err := s.metric(ctx, n, "go_memstats_heap_alloc_bytes")
@@ -60,11 +57,11 @@ func (s *testbed) written() (sum float64, known bool) {
 
 // metric is the value of a metric without labels of one node.
 func (s *testbed) metric(ctx context.Context, n *harness.Node, name string) (float64, error) {
-	var text bytes.Buffer
-	if err := download(ctx, "http://"+n.Admin+"/metrics", &text); err != nil {
+	text, err := n.Metrics(ctx)
+	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(text.String()) {
+	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			if err != nil {
@@ -76,25 +73,5 @@ func (s *testbed) metric(ctx context.Context, n *harness.Node, name string) (flo
 	return 0, fmt.Errorf("%s has no %s", n.Name, name)
 }
 
-// download reads what an address answers.
-func download(ctx context.Context, url string, to io.Writer) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return fmt.Errorf("get %s: %w", url, err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("get %s: %w", url, err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("get %s: %s", url, response.Status)
-	}
-	if _, err = io.Copy(to, response.Body); err != nil {
-		return fmt.Errorf("get %s: %w", url, err)
-	}
-	return nil
-}
-
 // cpuSeconds is the processor time of all servers so far.
-func (s *testbed) cpuSeconds() float64 { return processorTime(s.Cluster).Seconds() }
+func (s *testbed) cpuSeconds() float64 { return processorTime(s.Nodes).Seconds() }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,7 +19,6 @@ import (
 type scenario struct {
 	name    string
 	numbers []int // of the goals
-	goal    string
 	run     func(s *testbed, ctx context.Context) error
 	// within is the time that it may take, zero for scenarioTime.
 	within time.Duration
@@ -33,29 +29,13 @@ type scenario struct {
 // scenarios are the goals beyond the workloads.
 func scenarios() []scenario {
 	return []scenario{
-		{name: "deduplication ids", numbers: []int{5}, goal: "with 10,000,000 live ids 90 % of the rate; at most 120 B an id",
-			run: (*testbed).manyIDs},
-		{name: "parked messages", numbers: []int{5, 6},
-			goal: "with 1,000,000 of 1 KiB 95 % of the rate, 90 % while the state is written, 300 MB of memory, and at " +
-				"most 160 B each with its id beside the body; p99 at most twice its usual value while the state is " +
-				"written, and no pause above 1 ms; serving 4 s after all nodes were killed", run: (*testbed).parked,
-			within: 20 * time.Minute},
-		{name: "ten million messages", numbers: []int{6},
-			goal: "of 1 KiB parked: at most 2 GiB of memory, serving 20 s after all nodes were killed", run: (*testbed).tenMillion,
-			within: time.Hour, byName: true},
-		{name: "failover", numbers: []int{7},
-			goal: "write gap after SIGKILL of the leader with 150,000 entries in its log, which is started again at " +
-				"once or three seconds later, 100 ms median and 300 ms worst of 40, none of 100 long polls at the " +
-				"survivors fails; after SIGSTOP 2 s; nothing lost, nothing twice; a restarted node caught up in 2 s at 10,000 sends/s",
-			run: (*testbed).failover},
-		{name: "waiting consumers", numbers: []int{8},
-			goal: "10,000 of them: no disk writes, under 5 % of a core, at most 16 KiB each; a send reaches one in 1.5 ms",
-			run:  (*testbed).waiting},
-		{name: "many queues and groups", numbers: []int{9},
-			goal: "10,000 queues, 1,000,000 groups in a queue, 100,000 messages in a group: no operation 3 times slower",
-			run:  (*testbed).crowds},
-		{name: "large bodies", numbers: []int{10}, goal: "1 MiB: 150 MB/s, or what the disk takes of three copies; bounded memory",
-			run: (*testbed).large},
+		{name: "deduplication ids", numbers: []int{5}, run: (*testbed).manyIDs},
+		{name: "parked messages", numbers: []int{5, 6}, run: (*testbed).parked, within: 20 * time.Minute},
+		{name: "ten million messages", numbers: []int{6}, run: (*testbed).tenMillion, within: time.Hour, byName: true},
+		{name: "failover", numbers: []int{7}, run: (*testbed).failover},
+		{name: "waiting consumers", numbers: []int{8}, run: (*testbed).waiting},
+		{name: "many queues and groups", numbers: []int{9}, run: (*testbed).crowds},
+		{name: "large bodies", numbers: []int{10}, run: (*testbed).large},
 	}
 }
 
@@ -104,7 +84,7 @@ const scenarioTime = 12 * time.Minute
 
 // measureGoals runs the scenarios, each on its own cluster. Its findings replace the sections of
 // these scenarios in the record; the others stay.
-func measureGoals(ctx context.Context, scale float64, out, only string) error {
+func measureGoals(ctx context.Context, scale float64, only string) error {
 	if scale <= 0 {
 		return errors.New("-scale must be above zero")
 	}
@@ -136,17 +116,15 @@ func measureGoals(ctx context.Context, scale float64, out, only string) error {
 			fmt.Fprintln(os.Stderr, "bench:", problems[len(problems)-1])
 		}
 		sections[sc.name] = got
-		var text bytes.Buffer
-		writeGoals(&text, sections)
 		// After each scenario, so that the results are kept if a later one hangs.
-		problems = append(problems, writeSections(record, sections), writeDocument(out, text.Bytes()))
+		problems = append(problems, writeSections(record, sections))
 	}
 	return errors.Join(append(problems, ctx.Err())...)
 }
 
 func runScenario(ctx context.Context, sc scenario, binary, dir string, scale float64) (got section, err error) {
 	fmt.Fprintln(os.Stderr, sc.name)
-	got = newSection(thisMachine(sampleTime), scale)
+	got = section{At: time.Now().UTC(), Commit: commit(), Processor: valueOf("/proc/cpuinfo", "model name", "unknown"), Scale: scale}
 	began := time.Now()
 	defer func() {
 		got.Seconds = time.Since(began).Seconds()
@@ -187,7 +165,7 @@ func (s *testbed) add(f finding) {
 	}
 	slices.Sort(f.Values)
 	s.found = append(s.found, f)
-	fmt.Fprintf(os.Stderr, "  %-60s %s %s %s\n", f.What, f.text(), f.Unit, f.reached(false))
+	fmt.Fprintf(os.Stderr, "  %-60s %s %s %s\n", f.What, f.text(), f.Unit, f.reached())
 }
 
 // note records figures without a goal.
@@ -217,29 +195,11 @@ func (s *testbed) bench(ctx context.Context, args ...string) (report, error) {
 
 // benchAt runs the load generator against some nodes.
 func (s *testbed) benchAt(ctx context.Context, nodes []*harness.Node, args ...string) (report, error) {
-	var endpoints []string
-	for _, n := range nodes {
-		endpoints = append(endpoints, "http://"+n.Client)
+	m, err := clientOf{scheme: "http"}.run(ctx, s.binary, nodes, args)
+	if len(m.report.Errors) > 0 {
+		s.note("calls that failed in "+args[0], "calls", float64(total(m.report.Errors)))
 	}
-	args = append([]string{"bench"}, args...)
-	args = append(args, "--endpoint", strings.Join(endpoints, ","), "--admin", "http://"+nodes[0].Admin, "-o", "json")
-	cmd := exec.CommandContext(ctx, s.binary, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute
-	var words bytes.Buffer
-	cmd.Stderr = &words
-	stdout, err := cmd.Output()
-	if err != nil {
-		return report{}, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, words.String())
-	}
-	var r report
-	if err := json.Unmarshal(stdout, &r); err != nil {
-		return report{}, fmt.Errorf("read the report: %w", err)
-	}
-	if len(r.Errors) > 0 {
-		s.note("calls that failed in "+args[1], "calls", float64(total(r.Errors)))
-	}
-	return r, nil
+	return m.report, err
 }
 
 func total(counts map[string]int64) (n int64) {

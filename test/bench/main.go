@@ -32,14 +32,13 @@ type report struct {
 		Name  string
 		Count int64
 	}
-	Server struct{ Version, Durability string }
 }
 
 type latency struct{ P50Us, P90Us, P99Us, P999Us float64 }
 
 // measurement is one run of one workload.
 type measurement struct {
-	report
+	report report
 	// processorMicros is the processor time of all servers per message;
 	// 0: unknown.
 	processorMicros float64
@@ -48,7 +47,6 @@ type measurement struct {
 func main() {
 	runs := flag.Int("runs", 3, "runs of each workload, of which the median is taken")
 	duration := flag.Duration("duration", 5*time.Second, "measured time of one run")
-	out := flag.String("out", "bin/bench/RESULTS.md", "file to write")
 	only := flag.String("only", "",
 		"run only workloads whose name contains this; with -goals: numbers of goals with commas, or a part of a name")
 	goals := flag.Bool("goals", false, "measure the goals that need a state, a fault or a look at the servers")
@@ -59,11 +57,11 @@ func main() {
 	var err error
 	switch {
 	case *auth:
-		err = measureAuth(ctx, *runs, *duration, *out)
+		err = measureAuth(ctx, *runs, *duration)
 	case *goals:
-		err = measureGoals(ctx, *scale, *out, *only)
+		err = measureGoals(ctx, *scale, *only)
 	default:
-		err = measure(ctx, *runs, *duration, *out, *only)
+		err = measure(ctx, *runs, *duration, *only)
 	}
 	stop()
 	if err != nil {
@@ -72,12 +70,12 @@ func main() {
 	}
 }
 
-// measure runs everything and writes the file. The line of a failed run contains its error.
-func measure(ctx context.Context, runs int, duration time.Duration, out, only string) (err error) {
+// measure runs everything and prints the table. The line of a failed run contains its error.
+func measure(ctx context.Context, runs int, duration time.Duration, only string) (err error) {
 	if runs < 1 || duration <= 0 {
 		return errors.New("-runs and -duration must be above zero")
 	}
-	found := &results{host: thisMachine(sampleTime), runs: runs}
+	found := &results{runs: runs}
 	dir, err := os.MkdirTemp("", "seriatim-bench-")
 	if err != nil {
 		return fmt.Errorf("directory for the cluster: %w", err)
@@ -100,27 +98,21 @@ func measure(ctx context.Context, runs int, duration time.Duration, out, only st
 	found.measured, found.problems = make([][]measurement, len(found.list)), make([]error, len(found.list))
 	for run := range runs {
 		for i, w := range found.list {
-			m, err := runOnce(ctx, binary, cluster, w)
+			m, err := clientOf{scheme: "http"}.run(ctx, binary, cluster.Nodes, w.args)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err != nil {
-				found.problems[i] = err
+				found.problems[i] = fmt.Errorf("%w\n%s", err, cluster.LogTails())
 				fmt.Fprintf(os.Stderr, "run %d of %d  %-42s failed: %v\n", run+1, runs, w.name, err)
 				continue
 			}
-
-			fmt.Fprintf(os.Stderr, "run %d of %d  %-42s %8.0f messages/s\n", run+1, runs, w.name, m.MessagesPerSecond)
+			fmt.Fprintf(os.Stderr, "run %d of %d  %-42s %8.0f messages/s\n", run+1, runs, w.name, m.report.MessagesPerSecond)
 			found.measured[i] = append(found.measured[i], m)
 		}
 	}
-	return errors.Join(append(found.problems, found.save(out))...)
-}
-
-func (r *results) save(out string) error {
-	var text bytes.Buffer
-	r.write(&text)
-	return writeDocument(out, text.Bytes())
+	found.write(os.Stdout)
+	return errors.Join(found.problems...)
 }
 
 // clientOf has the address scheme and flags of the load generator for a cluster.
@@ -130,35 +122,31 @@ type clientOf struct {
 	env    []string
 }
 
-// runOnce runs one workload as a user would: with the command beside the table.
-func runOnce(ctx context.Context, binary string, cluster *harness.Cluster, w workload) (measurement, error) {
-	return clientOf{scheme: "http"}.run(ctx, binary, cluster, w)
-}
-
-func (c clientOf) run(ctx context.Context, binary string, cluster *harness.Cluster, w workload) (measurement, error) {
+// run runs one workload as a user would: with the command beside the table.
+func (c clientOf) run(ctx context.Context, binary string, nodes []*harness.Node, args []string) (measurement, error) {
 	var endpoints []string
-	for _, n := range cluster.Nodes {
+	for _, n := range nodes {
 		endpoints = append(endpoints, c.scheme+"://"+n.Client)
 	}
-	args := append([]string{"bench"}, w.args...)
-	args = append(args, "--endpoint", strings.Join(endpoints, ","), "--admin", "http://"+cluster.Nodes[0].Admin, "-o", "json")
+	args = append([]string{"bench"}, args...)
+	args = append(args, "--endpoint", strings.Join(endpoints, ","), "--admin", "http://"+nodes[0].Admin, "-o", "json")
 	cmd := exec.CommandContext(ctx, binary, append(args, c.args...)...)
 	cmd.Env = append(os.Environ(), c.env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	var words bytes.Buffer
 	cmd.Stderr = &words
-	before := processorTime(cluster)
+	before := processorTime(nodes)
 	stdout, err := cmd.Output()
-	used := processorTime(cluster) - before
+	used := processorTime(nodes) - before
 	if err != nil {
-		return measurement{}, fmt.Errorf("%w\n%s%s", err, words.String(), cluster.LogTails())
+		return measurement{}, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, words.String())
 	}
 	var m measurement
 	if err := json.NewDecoder(bytes.NewReader(stdout)).Decode(&m.report); err != nil {
 		return measurement{}, fmt.Errorf("read the report: %w", err)
 	}
-	if whole := float64(m.Messages) * (m.WarmupSeconds + m.MeasuredSeconds) / m.MeasuredSeconds; whole > 0 {
+	if whole := float64(m.report.Messages) * (m.report.WarmupSeconds + m.report.MeasuredSeconds) / m.report.MeasuredSeconds; whole > 0 {
 		// The warm-up is not counted, but took processor time at about the same rate.
 		m.processorMicros = float64(used.Microseconds()) / whole
 	}
@@ -166,9 +154,9 @@ func (c clientOf) run(ctx context.Context, binary string, cluster *harness.Clust
 }
 
 // processorTime returns the processor time of all servers so far, or 0 without /proc.
-func processorTime(cluster *harness.Cluster) time.Duration {
+func processorTime(nodes []*harness.Node) time.Duration {
 	ticks := int64(0)
-	for _, n := range cluster.Nodes {
+	for _, n := range nodes {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Pid()))
 		if err != nil {
 			return 0

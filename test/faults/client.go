@@ -43,8 +43,6 @@ type client struct {
 	pace     time.Duration // longest think time
 	counter  int
 	rules    history.Rules
-	singles  *generations
-	hand     hand
 	stock    *stock // of the workload that has one
 	native   map[string]*grpc.ClientConn
 	since    int64   // when its node was cut off from the others, 0 if it is not
@@ -56,7 +54,7 @@ func (s *testbed) newClient(number int, workload string) *client {
 	dialer := net.Dialer{Timeout: time.Second}
 	return &client{
 		recorder: s.recorder, nodes: s.cluster.Nodes, number: number + 1000*s.part, workload: workload, suffix: s.suffix(), pace: s.pace,
-		rules: s.rules, singles: s.singles, access: s.access,
+		rules: s.rules, access: s.access,
 		random: rand.New(rand.NewPCG(s.seed, uint64(number+1000*s.part))),
 		http: &http.Client{Timeout: tryTimeout,
 			Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: s.access.config()}},

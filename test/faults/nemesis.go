@@ -46,15 +46,15 @@ type fault struct {
 
 // injection is one run of a fault. Used by one goroutine.
 type injection struct {
-	*testbed
-	fault  fault
-	hold   time.Duration
-	random *rand.Rand
-	nodes  []*harness.Node // claimed by this injection
-	undos  []func() error
-	did    []history.Event // its actions by node
-	outer  *injection      // contains this injection and shares its nodes; nil: none
-	frozen func()          // called in place of the hold time; nil: none
+	testbed *testbed
+	fault   fault
+	hold    time.Duration
+	random  *rand.Rand
+	nodes   []*harness.Node // claimed by this injection
+	undos   []func() error
+	did     []history.Event // its actions by node
+	outer   *injection      // contains this injection and shares its nodes; nil: none
+	frozen  func()          // called in place of the hold time; nil: none
 }
 
 // undo registers a function to call when the fault ends.
@@ -64,7 +64,7 @@ func (s *injection) undo(f func() error) { s.undos = append(s.undos, f) }
 // the injection ends.
 func (s *injection) touch(what string, nodes ...*harness.Node) {
 	for _, n := range nodes {
-		s.did = append(s.did, history.Event{Kind: history.KindTouch, Action: what, Node: n.Name, Call: s.recorder.Now()})
+		s.did = append(s.did, history.Event{Kind: history.KindTouch, Action: what, Node: n.Name, Call: s.testbed.recorder.Now()})
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *injection) take(n *harness.Node) bool {
 		return false
 	}
 	shared := s.outer != nil && slices.Contains(s.outer.nodes, n)
-	if !shared && !s.claim(n) {
+	if !shared && !s.testbed.claim(n) {
 		return false
 	}
 	s.nodes = append(s.nodes, n)
@@ -95,13 +95,13 @@ func (s *injection) target(ctx context.Context) (*harness.Node, error) {
 		}
 		chosen = leader
 	case 2:
-		s.mu.Lock()
-		name := s.deposed
-		s.mu.Unlock()
-		chosen = s.named(name)
+		s.testbed.progress.mu.Lock()
+		name := s.testbed.progress.deposed
+		s.testbed.progress.mu.Unlock()
+		chosen = s.testbed.named(name)
 	}
-	if chosen == nil || !chosen.Running() || s.isClaimed(chosen) {
-		free := slices.DeleteFunc(s.cluster.Running(), s.isClaimed)
+	if chosen == nil || !chosen.Running() || s.testbed.isClaimed(chosen) {
+		free := slices.DeleteFunc(s.testbed.cluster.Running(), s.testbed.isClaimed)
 		if len(free) == 0 {
 			return nil, errBusy
 		}
@@ -130,7 +130,7 @@ func (s *injection) takeFollower(ctx context.Context) (*harness.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	others := slices.DeleteFunc(s.cluster.Followers(leader), s.isClaimed)
+	others := slices.DeleteFunc(s.testbed.cluster.Followers(leader), s.testbed.isClaimed)
 	if len(others) == 0 || !s.take(others[0]) {
 		return nil, errBusy
 	}
@@ -139,9 +139,9 @@ func (s *injection) takeFollower(ctx context.Context) (*harness.Node, error) {
 
 // takeAll claims every node, or none.
 func (s *injection) takeAll() error {
-	for _, n := range s.cluster.Nodes {
+	for _, n := range s.testbed.cluster.Nodes {
 		if !s.take(n) {
-			s.release(s.nodes...)
+			s.testbed.release(s.nodes...)
 			s.nodes = nil
 			return errBusy
 		}
@@ -150,12 +150,12 @@ func (s *injection) takeAll() error {
 }
 
 func (s *injection) leader(ctx context.Context) (*harness.Node, error) {
-	return s.cluster.WaitLeader(ctx, s.recovery())
+	return s.testbed.cluster.WaitLeader(ctx, s.testbed.recovery())
 }
 
 // run injects the fault, holds it and repairs it. The event in the history spans all of that.
 func (s *injection) run(ctx context.Context) {
-	e := history.Event{Kind: history.KindFault, Action: s.fault.name, Workload: string(s.fault.area), Call: s.recorder.Now()}
+	e := history.Event{Kind: history.KindFault, Action: s.fault.name, Workload: string(s.fault.area), Call: s.testbed.recorder.Now()}
 	err := s.begin(ctx)
 	e.Injected = err == nil
 	if err == nil && s.hold > 0 {
@@ -170,15 +170,15 @@ func (s *injection) run(ctx context.Context) {
 	}
 	e.Node = strings.TrimSpace(e.Node)
 	s.nodes = nil
-	e.Return = s.recorder.Now()
+	e.Return = s.testbed.recorder.Now()
 	if err != nil {
 		e.Error = err.Error()
 	} else {
-		s.ranOnce(s.fault.name)
+		s.testbed.ranOnce(s.fault.name)
 	}
-	s.recorder.Add(e)
+	s.testbed.recorder.Add(e)
 	if seen, ok := errors.AsType[breach](err); ok {
-		s.recorder.Add(history.Event{Kind: history.KindBreach, Action: seen.invariant, Node: e.Node, Call: e.Call, Return: e.Return,
+		s.testbed.recorder.Add(history.Event{Kind: history.KindBreach, Action: seen.invariant, Node: e.Node, Call: e.Call, Return: e.Return,
 			Error: seen.text})
 	}
 }
@@ -240,19 +240,19 @@ func (s *injection) end() error {
 		}
 	}
 	s.tell()
-	s.release(s.nodes...)
+	s.testbed.release(s.nodes...)
 	return errors.Join(problems...)
 }
 
 // tell writes the recorded actions to the history.
 func (s *injection) tell() {
 	for _, e := range s.did {
-		e.Return = s.recorder.Now()
-		s.recorder.Add(e)
+		e.Return = s.testbed.recorder.Now()
+		s.testbed.recorder.Add(e)
 		if e.Action == history.TouchClock {
-			s.mu.Lock()
-			s.skewed = e.Return
-			s.mu.Unlock()
+			s.testbed.progress.mu.Lock()
+			s.testbed.progress.skewed = e.Return
+			s.testbed.progress.mu.Unlock()
 		}
 	}
 	s.did = nil
@@ -275,9 +275,9 @@ func (s *testbed) agree(compare func(time.Duration) error) {
 	if err := compare(time.Minute + s.reading); err != nil {
 		e.Result, e.Error = history.Fail, err.Error()
 	} else {
-		s.mu.Lock()
-		s.agreed++
-		s.mu.Unlock()
+		s.progress.mu.Lock()
+		s.progress.agreed++
+		s.progress.mu.Unlock()
 	}
 	e.Return = s.recorder.Now()
 	s.recorder.Add(e)
@@ -285,9 +285,9 @@ func (s *testbed) agree(compare func(time.Duration) error) {
 
 // timesAgreed counts the comparisons that found the replicas alike.
 func (s *testbed) timesAgreed() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.agreed
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	return s.progress.agreed
 }
 
 // sameStates waits until every node has applied everything that was committed when it began. It

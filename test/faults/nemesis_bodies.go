@@ -60,16 +60,16 @@ func flipBodies(s *injection, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := s.newProbe(n)
+	c := s.testbed.newProbe(n)
 	defer c.close()
-	c.nodes, c.workload = s.cluster.Nodes, damagedName
+	c.nodes, c.workload = s.testbed.cluster.Nodes, damagedName
 	var texts []string
 	for range 1 + s.random.IntN(damagedMost) {
 		texts = append(texts, c.put(ctx, n.Name, 200+s.random.IntN(bodyBytesMost)))
 	}
 	// A node writes its buffer when that fills a piece of a file, and then reads a body from the
 	// file once newer bodies have replaced it in memory.
-	for sent := 0; sent < s.pieceBytes(); sent += fillerBytes {
+	for sent := 0; sent < s.testbed.pieceBytes(); sent += fillerBytes {
 		c.put(ctx, n.Name, fillerBytes)
 	}
 	bounded, cancel := context.WithTimeout(ctx, storedWithin)
@@ -82,11 +82,11 @@ func flipBodies(s *injection, ctx context.Context) error {
 		if err := disk.FlipBitAt(d.file, d.offset+s.random.Int64N(int64(len(d.text))), uint(s.random.IntN(8))); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		s.damaged = append(s.damaged, d)
-		s.mu.Unlock()
+		s.testbed.progress.mu.Lock()
+		s.testbed.progress.damaged = append(s.testbed.progress.damaged, d)
+		s.testbed.progress.mu.Unlock()
 	}
-	s.observe("bodies damaged", n.Name, int64(len(found)))
+	s.testbed.observe("bodies damaged", n.Name, int64(len(found)))
 	return nil
 }
 
@@ -154,10 +154,10 @@ func (d damage) healed() bool {
 // healBodies waits until every damage is repaired: all nodes are up and connected, so the scrub
 // finds and fetches each body. A body that stays damaged breaks I17, a slow repair I15.
 func (s *testbed) healBodies() {
-	s.mu.Lock()
-	left := s.damaged
-	s.damaged = nil
-	s.mu.Unlock()
+	s.progress.mu.Lock()
+	left := s.progress.damaged
+	s.progress.damaged = nil
+	s.progress.mu.Unlock()
 	if len(left) == 0 {
 		return
 	}

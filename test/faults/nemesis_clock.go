@@ -40,13 +40,13 @@ func (s *injection) setClock(ctx context.Context, n *harness.Node, offset time.D
 		}
 		short, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		err := s.admin(short, n, http.MethodPut, "/v1/clock", `{"offsetMs":0,"rate":1}`)
+		err := s.testbed.admin(short, n, http.MethodPut, "/v1/clock", `{"offsetMs":0,"rate":1}`)
 		if err != nil && !n.Running() {
 			return nil
 		}
 		return err
 	})
-	return s.admin(ctx, n, http.MethodPut, "/v1/clock", fmt.Sprintf(`{"offsetMs":%d,"rate":%g}`, offset.Milliseconds(), rate))
+	return s.testbed.admin(ctx, n, http.MethodPut, "/v1/clock", fmt.Sprintf(`{"offsetMs":%d,"rate":%g}`, offset.Milliseconds(), rate))
 }
 
 // clockTarget chooses like target, but does not claim the node: a clock can be wrong while the
@@ -55,7 +55,7 @@ func (s *injection) clockTarget(ctx context.Context) (*harness.Node, error) {
 	if s.random.IntN(2) == 0 {
 		return s.leader(ctx)
 	}
-	running := s.cluster.Running()
+	running := s.testbed.cluster.Running()
 	if len(running) == 0 {
 		return nil, errBusy
 	}
@@ -93,7 +93,7 @@ func strobe(s *injection, ctx context.Context) error {
 	}
 	for i := range 100 {
 		// If it is refused, the next one makes up for it.
-		_ = s.admin(ctx, n, http.MethodPut, "/v1/clock", fmt.Sprintf(`{"offsetMs":%d,"rate":1}`, i%2*10_000))
+		_ = s.testbed.admin(ctx, n, http.MethodPut, "/v1/clock", fmt.Sprintf(`{"offsetMs":%d,"rate":1}`, i%2*10_000))
 		if !pause(ctx, 50*time.Millisecond) || !n.Running() {
 			break
 		}
@@ -102,7 +102,7 @@ func strobe(s *injection, ctx context.Context) error {
 }
 
 func jumpAll(s *injection, ctx context.Context) error {
-	for _, n := range s.cluster.Running() {
+	for _, n := range s.testbed.cluster.Running() {
 		if err := s.setClock(ctx, n, 5*time.Second, 1); err != nil {
 			return err
 		}

@@ -57,10 +57,10 @@ func diskFaults() []fault {
 
 // diskOf returns the disk of a node. A node that was added later has none.
 func (s *injection) diskOf(n *harness.Node) (*disk.Disk, error) {
-	if s.disks == nil {
+	if s.testbed.disks == nil {
 		return nil, errors.New("there are no disks")
 	}
-	if d := s.disks.Of(n.DataDir); d != nil {
+	if d := s.testbed.disks.Of(n.DataDir); d != nil {
 		return d, nil
 	}
 	return nil, fmt.Errorf("%s has no disk of its own", n.Name)
@@ -78,8 +78,8 @@ func (s *injection) cut(nodes ...*harness.Node) error {
 	}
 	s.touch(history.TouchPowerCut, nodes...)
 	loss, err := disk.PowerCut(victims...)
-	s.observe(powerCuts, "", int64(len(nodes)))
-	s.observe(history.BytesDropped, "", loss.Bytes())
+	s.testbed.observe(powerCuts, "", int64(len(nodes)))
+	s.testbed.observe(history.BytesDropped, "", loss.Bytes())
 	return err
 }
 
@@ -100,7 +100,7 @@ func cutLeader(s *injection, ctx context.Context) error {
 }
 
 func cutMajority(s *injection, ctx context.Context) error {
-	for range len(s.cluster.Nodes)/2 + 1 {
+	for range len(s.testbed.cluster.Nodes)/2 + 1 {
 		if _, err := s.target(ctx); err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func (s *injection) left(n *harness.Node, what string, codes ...int) error {
 		return fmt.Errorf("%s goes on with a disk that failed: %w", n.Name, err)
 	}
 	if slices.Contains(codes, code) {
-		s.observe(what, n.Name, 1)
+		s.testbed.observe(what, n.Name, 1)
 		return nil
 	}
 	if code == exitHang {
@@ -232,7 +232,7 @@ func fullOne(s *injection, ctx context.Context) error {
 	if err := d.Full(); err != nil {
 		return err
 	}
-	s.observe(fullDisks, n.Name, 1)
+	s.testbed.observe(fullDisks, n.Name, 1)
 	return nil
 }
 
@@ -282,7 +282,7 @@ func (s *injection) flipOf(n *harness.Node, class disk.Class) error {
 		if code < exitDisk || code > exitFormat {
 			return broke("I17", "%s ended with code %d after a bit of its %s flipped: %s", n.Name, code, class, lastLine(n.LogTail()))
 		}
-		s.observe(refusals, n.Name, 1)
+		s.testbed.observe(refusals, n.Name, 1)
 		return disk.Rollback(n.DataDir, sound)
 	})
 	return nil
@@ -292,7 +292,7 @@ func (s *injection) flipOf(n *harness.Node, class disk.Class) error {
 // wait until the node is ready, which another fault may prevent for long. If the node neither reads
 // its files nor ends, the demand for service fails.
 func (s *injection) hasRead(n *harness.Node) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*s.recovery())
+	ctx, cancel := context.WithTimeout(context.Background(), 4*s.testbed.recovery())
 	defer cancel()
 	for n.Running() {
 		if _, err := n.Get(ctx, "/startupz"); err == nil || !pause(ctx, 50*time.Millisecond) {
@@ -331,6 +331,6 @@ func slowOne(s *injection, ctx context.Context) error {
 		return err
 	}
 	s.undo(trouble.Stop)
-	s.observe(slowSyncs, n.Name, 1)
+	s.testbed.observe(slowSyncs, n.Name, 1)
 	return nil
 }

@@ -88,7 +88,7 @@ func failpointFaults() []fault {
 func (s *injection) arm(ctx context.Context, n *harness.Node, at, action string) error {
 	s.touch(history.TouchFailpoint, n)
 	set := func(ctx context.Context, action string) error {
-		return s.admin(ctx, n, http.MethodPut, "/v1/failpoints/"+at, action)
+		return s.testbed.admin(ctx, n, http.MethodPut, "/v1/failpoints/"+at, action)
 	}
 	s.undo(func() error {
 		if !n.Running() {
@@ -140,7 +140,7 @@ func (s *injection) crashed(n *harness.Node, at string) error {
 	if fmt.Sprint(code) != history.CrashCode {
 		return fmt.Errorf("%s ended with code %d before it came by the place %s: %s", n.Name, code, at, lastLine(n.LogTail()))
 	}
-	s.observe(crashes, n.Name, 1)
+	s.testbed.observe(crashes, n.Name, 1)
 	return nil
 }
 
@@ -150,8 +150,8 @@ func (s *injection) startInto(n *harness.Node, failpoints string) error {
 		return err
 	}
 	s.touch(history.TouchFailpoint, n)
-	s.setFailpoints(n.Name, failpoints)
-	defer s.setFailpoints(n.Name, "")
+	s.testbed.setFailpoints(n.Name, failpoints)
+	defer s.testbed.setFailpoints(n.Name, "")
 	return n.Start()
 }
 
@@ -176,7 +176,7 @@ func crashBeforeAnswer(s *injection, ctx context.Context) error {
 	if err := s.crashAt(ctx, x); err != nil {
 		return err
 	}
-	s.observe(answerCrashes, x.name, 1)
+	s.testbed.observe(answerCrashes, x.name, 1)
 	return nil
 }
 
@@ -211,8 +211,8 @@ func slowPlaces(s *injection, ctx context.Context) error {
 // election makes the nodes vote. A refusal does not matter: the test checks whether the node
 // reached the place.
 func (s *injection) election(ctx context.Context, _ *harness.Node) error {
-	s.touch(history.TouchTransfer, s.cluster.Nodes...)
-	_ = s.anyAdmin(ctx, "/v1/cluster/transfer-leader", `{}`)
+	s.touch(history.TouchTransfer, s.testbed.cluster.Nodes...)
+	_ = s.testbed.anyAdmin(ctx, "/v1/cluster/transfer-leader", `{}`)
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (s *injection) lagging(ctx context.Context, n *harness.Node) error {
 
 // join adds a node, which is removed at the end.
 func (s *injection) join(_ context.Context, n *harness.Node) error {
-	spare, err := s.spare()
+	spare, err := s.testbed.spare()
 	if err != nil {
 		return err
 	}
@@ -236,9 +236,9 @@ func (s *injection) join(_ context.Context, n *harness.Node) error {
 	}
 	s.undo(func() error {
 		// The current leader accepts it, or has already done so.
-		bounded, cancel := context.WithTimeout(context.Background(), s.joining())
+		bounded, cancel := context.WithTimeout(context.Background(), s.testbed.joining())
 		defer cancel()
-		return errors.Join(s.restart(n), spare.WaitReady(bounded, s.joining()), s.dismiss(spare))
+		return errors.Join(s.restart(n), spare.WaitReady(bounded, s.testbed.joining()), s.dismiss(spare))
 	})
 	return nil
 }

@@ -77,14 +77,14 @@ func moveAbout(s *injection, ctx context.Context) error {
 			return err
 		}
 		s.touch(history.TouchTransfer, leader)
-		if s.admin(ctx, leader, http.MethodPost, "/v1/cluster/transfer-leader", `{}`) == nil {
+		if s.testbed.admin(ctx, leader, http.MethodPost, "/v1/cluster/transfer-leader", `{}`) == nil {
 			moved++
 		}
 		if !pause(ctx, 300*time.Millisecond) {
 			break
 		}
 	}
-	s.observe("leadership handed over on request", "", int64(moved))
+	s.testbed.observe("leadership handed over on request", "", int64(moved))
 	return nil
 }
 
@@ -104,36 +104,36 @@ func replaceEmptied(s *injection, ctx context.Context) error {
 	if err := n.Start(); err != nil {
 		return err
 	}
-	return s.replaceLost(ctx)
+	return s.testbed.replaceLost(ctx)
 }
 
 // lose empties the disk of a node. No other disk is emptied before this node is replaced, because
 // the guarantees exclude the loss of two of three disks.
 func (s *injection) lose(n *harness.Node) error {
-	s.mu.Lock()
-	before := s.lost
+	s.testbed.progress.mu.Lock()
+	before := s.testbed.progress.lost
 	if before == nil {
-		s.lost = n
+		s.testbed.progress.lost = n
 	}
-	s.mu.Unlock()
+	s.testbed.progress.mu.Unlock()
 	if before != nil {
 		return fmt.Errorf("%s was not replaced yet", before.Name)
 	}
 	if err := empty(n.DataDir); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.testbed.progress.mu.Lock()
+	defer s.testbed.progress.mu.Unlock()
 	// Its damaged files are gone, and new files may have the same numbers.
-	s.damaged = slices.DeleteFunc(s.damaged, func(d damage) bool { return d.node == n.Name })
+	s.testbed.progress.damaged = slices.DeleteFunc(s.testbed.progress.damaged, func(d damage) bool { return d.node == n.Name })
 	return nil
 }
 
 // replaceLost makes the node with the emptied disk a member again.
 func (s *testbed) replaceLost(ctx context.Context) error {
-	s.mu.Lock()
-	n := s.lost
-	s.mu.Unlock()
+	s.progress.mu.Lock()
+	n := s.progress.lost
+	s.progress.mu.Unlock()
 	if n == nil {
 		return nil
 	}
@@ -149,9 +149,9 @@ func (s *testbed) replaceLost(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.lost = nil
-	s.mu.Unlock()
+	s.progress.mu.Lock()
+	s.progress.lost = nil
+	s.progress.mu.Unlock()
 	s.observe("node started from an empty disk", n.Name, 1)
 	return nil
 }
@@ -161,7 +161,7 @@ const exitRemoved = 87
 
 // addAndRemove lets a fourth node join, makes it a voter, and removes it again.
 func addAndRemove(s *injection, ctx context.Context) error {
-	n, err := s.spare()
+	n, err := s.testbed.spare()
 	if err != nil {
 		return err
 	}
@@ -169,29 +169,29 @@ func addAndRemove(s *injection, ctx context.Context) error {
 		return err
 	}
 	s.undo(func() error { return s.dismiss(n) })
-	if err := n.WaitReady(ctx, s.joining()); err != nil {
+	if err := n.WaitReady(ctx, s.testbed.joining()); err != nil {
 		return err
 	}
-	return s.changeMember(ctx, "promote", n.Name, func(named []member) bool { return len(named) == 1 && named[0].votes() })
+	return s.testbed.changeMember(ctx, "promote", n.Name, func(named []member) bool { return len(named) == 1 && named[0].votes() })
 }
 
 // spare is a further node under a name that none had before.
 func (s *testbed) spare() (*harness.Node, error) {
-	s.mu.Lock()
-	s.spares++
-	name := fmt.Sprintf("s%d", s.spares)
-	s.mu.Unlock()
+	s.progress.mu.Lock()
+	s.progress.spares++
+	name := fmt.Sprintf("s%d", s.progress.spares)
+	s.progress.mu.Unlock()
 	return s.cluster.Spare(name)
 }
 
 // dismiss removes a spare from the members. It ends by itself then.
 func (s *injection) dismiss(n *harness.Node) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*s.recovery())
+	ctx, cancel := context.WithTimeout(context.Background(), 4*s.testbed.recovery())
 	defer cancel()
-	err := s.changeMember(ctx, "remove", n.Name, func(named []member) bool { return len(named) == 0 })
+	err := s.testbed.changeMember(ctx, "remove", n.Name, func(named []member) bool { return len(named) == 0 })
 	if err == nil {
 		var code int
-		if code, err = n.WaitExit(s.recovery()); err == nil && code != exitRemoved {
+		if code, err = n.WaitExit(s.testbed.recovery()); err == nil && code != exitRemoved {
 			err = fmt.Errorf("%s ended with code %d after it was removed", n.Name, code)
 		}
 	}
@@ -199,7 +199,7 @@ func (s *injection) dismiss(n *harness.Node) error {
 		err = killed
 	}
 	if err == nil {
-		s.observe("node added and removed", n.Name, 1)
+		s.testbed.observe("node added and removed", n.Name, 1)
 	}
 	return err
 }

@@ -89,37 +89,32 @@ func ofAll(policy policyOf) func(*injection, context.Context) error {
 // wire applies a policy to the lab until the injection ends, and then records the number of
 // affected frames.
 func (s *injection) wire(p network.Policy) error {
-	before := s.network.Traffic().Of("", "")
+	before := s.testbed.network.Traffic().Of("", "")
 	s.undo(func() error {
-		did := s.network.Traffic().Of("", "").Since(before)
-		for what, count := range map[string]uint64{
-			"frames cut": did.Cut, "frames lost": did.Lost, "frames delayed": did.Delayed, "frames duplicated": did.Duplicated,
-			"frames corrupted": did.Corrupted, "frames garbled": did.Garbled, "connections reset": did.Reset,
-			"ends of connections hidden": did.Hidden, "frames overflowed": did.Overflowed,
-		} {
-			if count > 0 {
-				s.observe(what, p.Name, int64(count))
+		for effect, count := range s.testbed.network.Traffic().Of("", "") {
+			if count > before[effect] && network.Effect(effect) != network.Passed {
+				s.testbed.observe(network.Effect(effect).String(), p.Name, int64(count-before[effect]))
 			}
 		}
-		return s.network.SetPolicy(network.Heal())
+		return s.testbed.network.SetPolicy(network.Heal())
 	})
 	touched := s.nodes
 	if len(touched) == 0 {
-		touched = s.cluster.Nodes
+		touched = s.testbed.cluster.Nodes
 	}
 	s.touch(history.TouchNetwork, touched...)
-	return s.network.SetPolicy(p)
+	return s.testbed.network.SetPolicy(p)
 }
 
 // isolate and healNetwork are for scenarios that need both before their end.
 func (s *injection) isolate(node string) error {
-	if s.network == nil {
+	if s.testbed.network == nil {
 		return errors.New("there is no network of our own")
 	}
 	return s.wire(network.Isolate(node))
 }
 
-func (s *injection) healNetwork() error { return s.network.SetPolicy(network.Heal()) }
+func (s *injection) healNetwork() error { return s.testbed.network.SetPolicy(network.Heal()) }
 
 // deafOrMute cuts one direction of all lines of a node.
 func (s *injection) deafOrMute(node string) network.Policy {
@@ -154,8 +149,8 @@ func (s *injection) delayed(node string) network.Policy {
 // othersThan returns the names of the other nodes in a random order.
 func (s *injection) othersThan(n *harness.Node) []string {
 	var names []string
-	for _, i := range s.random.Perm(len(s.cluster.Nodes)) {
-		if o := s.cluster.Nodes[i]; o != n {
+	for _, i := range s.random.Perm(len(s.testbed.cluster.Nodes)) {
+		if o := s.testbed.cluster.Nodes[i]; o != n {
 			names = append(names, o.Name)
 		}
 	}
@@ -208,7 +203,7 @@ func rotate(s *injection, ctx context.Context) error {
 	err := s.wire(network.Heal())
 	for _, name := range s.othersThan(nil) {
 		if err == nil {
-			err = s.network.SetPolicy(network.Isolate(name))
+			err = s.testbed.network.SetPolicy(network.Isolate(name))
 		}
 		pause(ctx, 2*time.Second)
 	}

@@ -60,7 +60,7 @@ func killMajority(s *injection, ctx context.Context) error {
 
 // toMajority injects a fault into as many nodes as form a majority.
 func (s *injection) toMajority(ctx context.Context, do func(*harness.Node) error) error {
-	for range len(s.cluster.Nodes)/2 + 1 {
+	for range len(s.testbed.cluster.Nodes)/2 + 1 {
 		n, err := s.target(ctx)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func hop(s *injection, ctx context.Context) error {
 	if err := s.stopFor(old); err != nil {
 		return err
 	}
-	next, err := s.cluster.Part(s.cluster.Followers(old)...).WaitLeader(ctx, s.recovery())
+	next, err := s.testbed.cluster.Part(s.testbed.cluster.Followers(old)...).WaitLeader(ctx, s.testbed.recovery())
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func pauseLeaderKillFollower(s *injection, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range s.cluster.Followers(leader) {
+	for _, n := range s.testbed.cluster.Followers(leader) {
 		if !s.take(n) {
 			continue
 		}
@@ -177,7 +177,7 @@ func rollingRestart(s *injection, ctx context.Context) error {
 		if err := n.Start(); err != nil {
 			return err
 		}
-		if err := n.WaitReady(ctx, 2*s.recovery()); err != nil {
+		if err := n.WaitReady(ctx, 2*s.testbed.recovery()); err != nil {
 			return err
 		}
 	}

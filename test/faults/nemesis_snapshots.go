@@ -28,16 +28,16 @@ func demandedSnapshots() []fault {
 // takeSnapshots makes each node write a snapshot, except nodes that another fault uses.
 func takeSnapshots(s *injection, ctx context.Context) error {
 	taken := int64(0)
-	for _, n := range s.cluster.Running() {
-		if s.isClaimed(n) {
+	for _, n := range s.testbed.cluster.Running() {
+		if s.testbed.isClaimed(n) {
 			continue
 		}
-		if err := s.admin(ctx, n, http.MethodPost, "/v1/snapshot", ""); err != nil {
+		if err := s.testbed.admin(ctx, n, http.MethodPost, "/v1/snapshot", ""); err != nil {
 			return err
 		}
 		taken++
 	}
-	s.observe("snapshots demanded", "", taken)
+	s.testbed.observe("snapshots demanded", "", taken)
 	return nil
 }
 
@@ -85,11 +85,11 @@ func (s *injection) outdate(ctx context.Context, n *harness.Node) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, outdateWithin+s.reading)
+	bounded, cancel := context.WithTimeout(ctx, outdateWithin+s.testbed.reading)
 	defer cancel()
 	snapshots := map[uint64]bool{}
 	for len(snapshots) < outdatedSnapshots && pause(bounded, 100*time.Millisecond) {
-		for _, other := range s.cluster.Running() {
+		for _, other := range s.testbed.cluster.Running() {
 			if status, err := other.Status(bounded); err == nil && status.Role == "leader" {
 				snapshots[status.LastSnapshotIndex] = true
 				s.hasten(bounded, other)
@@ -101,8 +101,8 @@ func (s *injection) outdate(ctx context.Context, n *harness.Node) error {
 
 // hasten makes the leader write the next snapshot if the backlog would delay it.
 func (s *injection) hasten(ctx context.Context, leader *harness.Node) {
-	if s.hooks && s.backlog != nil {
-		_ = s.admin(ctx, leader, http.MethodPost, "/v1/snapshot", "") // if it refuses, the log still grows
+	if s.testbed.hooks && s.testbed.backlog != nil {
+		_ = s.testbed.admin(ctx, leader, http.MethodPost, "/v1/snapshot", "") // if it refuses, the log still grows
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *injection) awaitInstall(n *harness.Node) error {
 	if err := n.Start(); err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(context.Background(), s.recovery())
+	bounded, cancel := context.WithTimeout(context.Background(), s.testbed.recovery())
 	defer cancel()
 	for {
 		if metrics, err := n.Metrics(bounded); err == nil && restored(metrics) > 1 {

@@ -77,7 +77,7 @@ func (s *injection) starve(nodes ...*harness.Node) {
 		fed()
 		turning.Wait()
 		for i, n := range nodes {
-			s.observe(starvedTurns, n.Name, turns[i])
+			s.testbed.observe(starvedTurns, n.Name, turns[i])
 		}
 		return nil
 	})

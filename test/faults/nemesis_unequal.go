@@ -43,7 +43,7 @@ func cutUnequal(leaders, others time.Duration) func(*injection, context.Context)
 			return err
 		}
 		victims := []*harness.Node{leader}
-		for _, n := range s.cluster.Nodes {
+		for _, n := range s.testbed.cluster.Nodes {
 			delay := leaders
 			if n != leader {
 				delay = others
@@ -55,11 +55,11 @@ func cutUnequal(leaders, others time.Duration) func(*injection, context.Context)
 				return err
 			}
 			s.undo(trouble.Stop)
-			s.observe(slowSyncs, n.Name, 1)
+			s.testbed.observe(slowSyncs, n.Name, 1)
 		}
 		pause(ctx, time.Second+time.Duration(s.random.Int64N(int64(time.Second))))
 		if status, err := leader.Status(ctx); err == nil && status.Role == "leader" {
-			s.observe(unequalCuts, leader.Name, 1)
+			s.testbed.observe(unequalCuts, leader.Name, 1)
 		}
 		return s.cut(victims[:1+s.random.IntN(len(victims))]...)
 	}

@@ -20,7 +20,7 @@ import (
 // processes that ended by themselves, and how far log time is from true time.
 // Used by one goroutine.
 type observer struct {
-	*testbed
+	testbed *testbed
 	hashes  map[uint64]harness.Status
 	leaders map[uint64]string
 	term    uint64
@@ -56,10 +56,10 @@ func (s *testbed) newObserver() *observer {
 // watch looks at the nodes until ctx ends.
 func (o *observer) watch(ctx context.Context) {
 	var stalls sync.WaitGroup
-	stalls.Go(func() { o.watchMachine(ctx) })
+	stalls.Go(func() { o.testbed.watchMachine(ctx) })
 	defer stalls.Wait()
 	for pause(ctx, observeEvery) {
-		for _, n := range o.cluster.Nodes {
+		for _, n := range o.testbed.cluster.Nodes {
 			o.look(ctx, n)
 		}
 	}
@@ -97,33 +97,34 @@ func (o *observer) look(ctx context.Context, n *harness.Node) {
 		Role: status.Role, Term: status.Term, Applied: status.AppliedIndex, Snapshot: status.LastSnapshotIndex,
 		LogTime: status.LogTimeMs, Hash: status.StateHash,
 	})
-	if o.recorder.Now()-known.looked >= measureEvery {
+	if o.testbed.recorder.Now()-known.looked >= measureEvery {
 		o.measure(ctx, n, known)
-		o.noteUsage(n, "", 0)
+		o.testbed.noteUsage(n, "", 0)
 	}
 }
 
 // turn records a node's role when it changes, and otherwise every measureEvery.
 func (o *observer) turn(n *harness.Node, known *seen, s history.Status) {
-	now := o.recorder.Now()
+	now := o.testbed.recorder.Now()
 	if s.Role == known.role && s.Term == known.term && now-known.noted < measureEvery {
 		return
 	}
 	known.noted = now
 	if s.Term < known.term && s.Role != "down" && s.Role != "silent" {
-		o.recorder.Add(history.Event{
+		o.testbed.recorder.Add(history.Event{
 			Kind: history.KindAgree, Node: n.Name, Call: now, Return: now, Result: history.Fail,
 			Error: fmt.Sprintf("the term of %s fell from %d to %d", n.Name, known.term, s.Term),
 		})
 	}
 	known.role, known.term = s.Role, s.Term
-	o.recorder.Add(history.Event{Kind: history.KindStatus, Node: n.Name, Call: now, Return: now, Detail: history.Detail{Status: &s}})
+	seen := history.Detail{Status: &s}
+	o.testbed.recorder.Add(history.Event{Kind: history.KindStatus, Node: n.Name, Call: now, Return: now, Detail: seen})
 }
 
 // measure records the snapshots that a node got from a leader: all that its process restored except
 // its own, which it restores at the start if it has one.
 func (o *observer) measure(ctx context.Context, n *harness.Node, known *seen) {
-	known.looked = o.recorder.Now()
+	known.looked = o.testbed.recorder.Now()
 	pid := n.Pid()
 	metrics, err := n.Metrics(ctx)
 	if err != nil || n.Pid() != pid {
@@ -137,12 +138,12 @@ func (o *observer) measure(ctx context.Context, n *harness.Node, known *seen) {
 	}
 	healed := metric(metrics, "seriatim_bodies_healed_total")
 	if healed > known.healed {
-		o.observe("bodies healed", n.Name, int64(healed-known.healed))
+		o.testbed.observe("bodies healed", n.Name, int64(healed-known.healed))
 	}
 	known.healed = healed
 	known.restored = restored(metrics)
 	if known.restored > before {
-		o.observe("snapshot installed", n.Name, int64(known.restored-before))
+		o.testbed.observe("snapshot installed", n.Name, int64(known.restored-before))
 	}
 }
 
@@ -163,8 +164,8 @@ func (o *observer) ended(n *harness.Node, known *seen) {
 		if exit.Code <= 0 {
 			continue // killed by a signal, or ended cleanly
 		}
-		at := o.recorder.At(exit.At)
-		o.recorder.Add(history.Event{
+		at := o.testbed.recorder.At(exit.At)
+		o.testbed.recorder.Add(history.Event{
 			Kind: history.KindObserved, Action: fmt.Sprintf("exit code %d", exit.Code), Node: n.Name, Call: at, Return: at,
 			Error: lastError(n.LogTail()), Detail: history.Detail{Count: 1},
 		})
@@ -177,7 +178,7 @@ func (o *observer) ended(n *harness.Node, known *seen) {
 // down.
 func (o *observer) revive(n *harness.Node) {
 	exits := n.Exits()
-	if len(exits) > 0 && exits[len(exits)-1].Code == exitHang && !o.isClaimed(n) {
+	if len(exits) > 0 && exits[len(exits)-1].Code == exitHang && !o.testbed.isClaimed(n) {
 		_ = n.Start()
 	}
 }
@@ -195,11 +196,11 @@ func lastError(log string) string {
 
 // compare checks I13(b) and (c) with the status of nodes.
 func (o *observer) compare(s harness.Status) {
-	now := o.recorder.Now()
+	now := o.testbed.recorder.Now()
 	if first, known := o.hashes[s.AppliedIndex]; !known {
 		o.hashes[s.AppliedIndex] = s
 	} else if first.StateHash != s.StateHash {
-		o.recorder.Add(history.Event{
+		o.testbed.recorder.Add(history.Event{
 			Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail,
 			Error: fmt.Sprintf("at index %d %s has %s, %s has %s", s.AppliedIndex, first.NodeName, first.StateHash, s.NodeName,
 				s.StateHash),
@@ -212,14 +213,14 @@ func (o *observer) compare(s harness.Status) {
 		return
 	}
 	if other, known := o.leaders[s.Term]; known && other != s.NodeName {
-		o.recorder.Add(history.Event{Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail,
+		o.testbed.recorder.Add(history.Event{Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail,
 			Error: fmt.Sprintf("%s and %s lead in term %d", other, s.NodeName, s.Term)})
 	}
 	o.leaders[s.Term] = s.NodeName
-	o.leading(s.NodeName)
+	o.testbed.leading(s.NodeName)
 	if s.Term > o.term {
 		if o.term != 0 {
-			o.observe("leader change", s.NodeName, 1)
+			o.testbed.observe("leader change", s.NodeName, 1)
 		}
 		o.term = s.Term
 	}

@@ -51,13 +51,13 @@ var logged = map[string]string{
 func (s *testbed) noteLogs() {
 	for _, n := range s.cluster.Nodes {
 		log := n.Log()
-		s.mu.Lock()
-		if s.read == nil {
-			s.read = map[string]int{}
+		s.progress.mu.Lock()
+		if s.progress.read == nil {
+			s.progress.read = map[string]int{}
 		}
-		begin := min(s.read[n.Name], len(log))
-		s.read[n.Name] = len(log)
-		s.mu.Unlock()
+		begin := min(s.progress.read[n.Name], len(log))
+		s.progress.read[n.Name] = len(log)
+		s.progress.mu.Unlock()
 		for line, what := range logged {
 			if count := strings.Count(log[begin:], line); count > 0 {
 				s.observe(what, n.Name, int64(count))

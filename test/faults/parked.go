@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/faults/backlog"
 	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/kit/lab/disk"
 	"github.com/seriatimq/seriatim/test/oracle/check"
@@ -48,10 +46,14 @@ const (
 // copies of all bodies for a while.
 func (r Run) diskBytes() int64 { return disk.DefaultBytes + 4*r.Backlog }
 
-// parked is the backlog of a run. Used by one goroutine.
+// parked is the backlog of a run: messages in a queue while the cluster is broken around it, which
+// are received at the end. Each acknowledged one must come exactly once, with its body and id, in
+// the order of its group, and no other may come. Used by one goroutine.
 type parked struct {
-	*testbed
-	backlog  *backlog.Backlog
+	testbed  *testbed
+	account  *account
+	url      string // of the queue
+	progress io.Writer
 	bytes    int64                   // of all bodies
 	clients  map[string]*http.Client // by node, each with connections of its own
 	sizes    map[string]int64        // bytes of segment files by node, after all messages were parked
@@ -65,7 +67,8 @@ func (r Run) park(ctx context.Context, s *testbed) error {
 		return nil
 	}
 	s.reading = time.Duration(float64(readTime) * float64(r.Backlog) / (1 << 30))
-	p := &parked{testbed: s, bytes: r.Backlog, clients: map[string]*http.Client{}}
+	p := &parked{testbed: s, account: newAccount(parkedGroups, parkedBytes), progress: r.Progress, bytes: r.Backlog,
+		clients: map[string]*http.Client{}}
 	for _, n := range s.cluster.Nodes {
 		p.clients[n.Name] = &http.Client{Timeout: tryTimeout,
 			Transport: &http.Transport{TLSClientConfig: s.access.config(), MaxIdleConnsPerHost: 8}}
@@ -73,16 +76,15 @@ func (r Run) park(ctx context.Context, s *testbed) error {
 	ctx, cancel := context.WithTimeout(ctx, fillTime)
 	defer cancel()
 	s.probe = s.newClient(900, "parked")
-	url := s.probe.url(parkedQueue)
+	p.url = s.probe.url(parkedQueue)
 	s.probe.close()
-	p.backlog = backlog.New(url, p.call, r.Progress)
 	if err := p.create(ctx); err != nil {
 		return err
 	}
 	if err := p.restart(ctx, seldomSnapshots...); err != nil {
 		return err
 	}
-	if err := p.backlog.Fill(ctx, r.Backlog); err != nil {
+	if err := p.fill(ctx, r.Backlog); err != nil {
 		return fmt.Errorf("park messages: %w", err)
 	}
 	s.backlog = p
@@ -98,7 +100,7 @@ func (r Run) park(ctx context.Context, s *testbed) error {
 
 // restart ends every node and starts it with further arguments, one after the other.
 func (p *parked) restart(ctx context.Context, extra ...string) error {
-	for _, n := range p.cluster.Nodes {
+	for _, n := range p.testbed.cluster.Nodes {
 		if err := errors.Join(n.Stop(fillTime), n.Start(extra...), n.WaitReady(ctx, fillTime)); err != nil {
 			return fmt.Errorf("restart %s: %w", n.Name, err)
 		}
@@ -108,7 +110,7 @@ func (p *parked) restart(ctx context.Context, extra ...string) error {
 
 func (p *parked) create(ctx context.Context) error {
 	attributes := map[string]string{
-		"FifoQueue": "true", "VisibilityTimeout": fmt.Sprint(int(backlog.Visibility.Seconds())), "MessageRetentionPeriod": "1209600",
+		"FifoQueue": "true", "VisibilityTimeout": fmt.Sprint(int(parkedHidden.Seconds())), "MessageRetentionPeriod": "1209600",
 	}
 	for {
 		err := p.call(ctx, nil, "CreateQueue", map[string]any{"QueueName": parkedQueue, "Attributes": attributes}, &struct{}{})
@@ -118,23 +120,23 @@ func (p *parked) create(ctx context.Context) error {
 	}
 }
 
-// call is a backlog.Call. It has no operation id, so the checkers do not expect it in the history.
-func (p *parked) call(ctx context.Context, node backlog.Node, action string, in, out any) error {
-	n, ok := node.(*harness.Node)
-	if !ok {
-		n = p.cluster.Next()
+// call makes one call through a node, nil for any. It has no operation id, so the checkers do not
+// expect it in the history.
+func (p *parked) call(ctx context.Context, n *harness.Node, action string, in, out any) error {
+	if n == nil {
+		n = p.testbed.cluster.Next()
 	}
 	payload, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.access.scheme()+"://"+n.Client+"/", bytes.NewReader(payload))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.testbed.access.scheme()+"://"+n.Client+"/", bytes.NewReader(payload))
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
 	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	request.Header.Set("X-Amz-Target", "AmazonSQS."+action)
-	p.access.sign(request, string(payload))
+	p.testbed.access.sign(request, string(payload))
 	response, err := p.clients[n.Name].Do(request)
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
@@ -157,8 +159,8 @@ func (p *parked) call(ctx context.Context, node backlog.Node, action string, in,
 func (p *parked) count(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	for _, n := range p.cluster.Nodes {
-		if err := p.backlog.Count(ctx, n, n.Name); err != nil {
+	for _, n := range p.testbed.cluster.Nodes {
+		if err := p.countAt(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -173,7 +175,7 @@ func (p *parked) finish(ctx context.Context) error {
 	if err := p.restart(draining, seldomSnapshots...); err != nil {
 		return err
 	}
-	if err := p.backlog.Drain(draining); err != nil {
+	if err := p.drain(draining); err != nil {
 		return err
 	}
 	if err := errors.Join(p.count(ctx), p.restart(ctx)); err != nil {
@@ -185,7 +187,7 @@ func (p *parked) finish(ctx context.Context) error {
 // segments returns the bytes of segment files by node.
 func (p *parked) segments() map[string]int64 {
 	sizes := map[string]int64{}
-	for _, n := range p.cluster.Nodes {
+	for _, n := range p.testbed.cluster.Nodes {
 		files, err := disk.Files(n.DataDir, disk.ClassBodies)
 		if err != nil {
 			continue // it has none
@@ -214,7 +216,7 @@ func (p *parked) shrink(ctx context.Context) error {
 	for {
 		var large []string
 		now := p.segments()
-		for _, n := range p.cluster.Nodes {
+		for _, n := range p.testbed.cluster.Nodes {
 			if now[n.Name] > p.sizes[n.Name]/shrinkTo {
 				large = append(large, fmt.Sprintf("%s keeps %d MiB of %d MiB", n.Name, now[n.Name]>>20, p.sizes[n.Name]>>20))
 			}
@@ -224,10 +226,10 @@ func (p *parked) shrink(ctx context.Context) error {
 		}
 		for range 20 {
 			// A failure does not matter: more calls follow.
-			_ = p.call(ctx, nil, "TagQueue", map[string]any{"QueueUrl": p.backlog.URL, "Tags": tags}, &struct{}{})
+			_ = p.call(ctx, nil, "TagQueue", map[string]any{"QueueUrl": p.url, "Tags": tags}, &struct{}{})
 		}
 		if !pause(ctx, 10*time.Millisecond) {
-			p.backlog.Account.Complain("segment files: %s after everything was deleted", strings.Join(large, ", "))
+			p.account.complain("segment files: %s after everything was deleted", strings.Join(large, ", "))
 			return nil
 		}
 	}
@@ -238,12 +240,15 @@ func (p *parked) report(r *check.Report) {
 	if p == nil {
 		return
 	}
-	problems := p.backlog.Account.Problems()
+	problems := p.account.all()
 	for _, problem := range problems[min(p.reported, len(problems)):] {
-		r.Violations = append(r.Violations, check.Violation{Invariant: "I1", Checker: "backlog", Text: problem, At: p.recorder.Now()})
+		r.Violations = append(r.Violations,
+			check.Violation{Invariant: "I1", Checker: "backlog", Text: problem, At: p.testbed.recorder.Now()})
 	}
 	p.reported = len(problems)
-	maps.Copy(r.Counts, p.backlog.Account.Counts())
+	acked, deleted := p.account.totals()
+	r.Counts["backlog: messages acknowledged"], r.Counts["backlog: messages received and deleted"] = acked, deleted
+	r.Counts["backlog: messages received again"] = p.account.again
 	for _, short := range p.short {
 		r.Leave("backlog: %s", short)
 	}

@@ -74,9 +74,9 @@ func (s *testbed) environment(dir, node string) (env []string) {
 	if !s.hooks {
 		return env
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append(env, "SERIATIM_TAP="+filepath.Join(dir, "taps", node+".jsonl"), "SERIATIM_FAILPOINTS="+s.armed[node])
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	return append(env, "SERIATIM_TAP="+filepath.Join(dir, "taps", node+".jsonl"), "SERIATIM_FAILPOINTS="+s.progress.armed[node])
 }
 
 // addLabs gives each node its own network host and disk if the machine supports that, and

@@ -221,7 +221,6 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 
 // play runs one part: load with faults, repair, drain, and the comparison of the replicas.
 func (r Run) play(ctx context.Context, s *testbed, length time.Duration) error {
-	s.singles = &generations{}
 	s.probe = s.newClient(900, "probe")
 	defer s.probe.close()
 	queues := []string{s.probe.queue(), s.probe.named(damagedName)}

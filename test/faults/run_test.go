@@ -108,7 +108,14 @@ func TestFaults(t *testing.T) {
 func writeSummary(path string, parts []Part, recoveries []report.Recovery) error {
 	var b strings.Builder
 	total := check.Sum(reports(parts))
-	fmt.Fprintf(&b, "%d parts, %d violations, %s\n\n| What | How often |\n|---|---:|\n", len(parts), len(total.Violations), total.Verdict())
+	fmt.Fprintf(&b, "%d parts, %d violations, %s\n\n", len(parts), len(total.Violations), total.Verdict())
+	for _, v := range total.Violations {
+		fmt.Fprintf(&b, "- %s at %.3f s: %s\n", v.Invariant, float64(v.At)/1e6, v.Text)
+	}
+	for _, short := range total.Short {
+		fmt.Fprintf(&b, "- inconclusive: %s\n", short)
+	}
+	b.WriteString("\n| What | How often |\n|---|---:|\n")
 	for _, name := range slices.Sorted(maps.Keys(total.Counts)) {
 		fmt.Fprintf(&b, "| %s | %d |\n", name, total.Counts[name])
 	}

@@ -171,18 +171,18 @@ func during(outer, inner string) func(*schedule, context.Context) {
 			if !found || !also || ctx.Err() != nil {
 				return
 			}
-			s := p.newInjection(out, p.random.Uint64())
+			s := p.testbed.newInjection(out, p.random.Uint64())
 			s.hold = 0
 			s.frozen = func() {
 				pause(ctx, 2*time.Second)
-				within := p.newInjection(in, p.random.Uint64())
+				within := p.testbed.newInjection(in, p.random.Uint64())
 				within.outer = s
 				within.hold = in.least
 				within.run(ctx)
 				pause(ctx, 2*time.Second)
 			}
 			s.run(ctx)
-			p.heal()
+			p.testbed.heal()
 		}
 	}
 }
@@ -220,17 +220,17 @@ var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *injection,
 	}
 	pause(ctx, 3*time.Second)
 	s.touch(history.TouchRemove, old)
-	rest := s.cluster.Part(s.cluster.Followers(old)...)
-	if _, err := rest.WaitLeader(ctx, s.recovery()); err != nil {
+	rest := s.testbed.cluster.Part(s.testbed.cluster.Followers(old)...)
+	if _, err := rest.WaitLeader(ctx, s.testbed.recovery()); err != nil {
 		return err
 	}
-	if err := s.admin(ctx, rest.Nodes[0], "POST", "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)); err != nil {
+	if err := s.testbed.admin(ctx, rest.Nodes[0], "POST", "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)); err != nil {
 		return err
 	}
 	if err := s.healNetwork(); err != nil {
 		return err
 	}
-	code, err := old.WaitExit(s.recovery())
+	code, err := old.WaitExit(s.testbed.recovery())
 	if err != nil || code != exitRemoved {
 		return fmt.Errorf("the removed leader ended with code %d, %w", code, err)
 	}
@@ -240,7 +240,7 @@ var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *injection,
 	if err := old.Start(); err != nil {
 		return err
 	}
-	return old.WaitReady(ctx, 2*s.recovery())
+	return old.WaitReady(ctx, 2*s.testbed.recovery())
 })
 
 // scenario is the one of a name, or an error that lists all.

@@ -58,7 +58,7 @@ func cutAllBesideOne(s *injection, ctx context.Context) error {
 	if err := s.takeAll(); err != nil {
 		return err
 	}
-	others := s.cluster.Followers(leader)
+	others := s.testbed.cluster.Followers(leader)
 	if len(others) == 0 {
 		return errTooFew
 	}
@@ -66,7 +66,7 @@ func cutAllBesideOne(s *injection, ctx context.Context) error {
 		return err
 	}
 	pause(ctx, 2*time.Second)
-	if err := s.cut(s.cluster.Nodes...); err != nil {
+	if err := s.cut(s.testbed.cluster.Nodes...); err != nil {
 		return err
 	}
 	return s.startAll()
@@ -108,7 +108,7 @@ func flipThenLead(s *injection, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	followers := s.cluster.Followers(leader)
+	followers := s.testbed.cluster.Followers(leader)
 	if len(followers) == 0 || !s.take(followers[0]) || !s.take(leader) {
 		return errBusy
 	}
@@ -130,15 +130,15 @@ func failThenLead(s *injection, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.left(n, diskErrors, exitDisk), trouble.Stop(), n.Start(), n.WaitReady(ctx, s.recovery())); err != nil {
+	if err := errors.Join(s.left(n, diskErrors, exitDisk), trouble.Stop(), n.Start(), n.WaitReady(ctx, s.testbed.recovery())); err != nil {
 		return err
 	}
-	s.touch(history.TouchTransfer, s.cluster.Nodes...)
-	if err := s.anyAdmin(ctx, "/v1/cluster/transfer-leader", fmt.Sprintf(`{"node":%q}`, n.Name)); err != nil {
+	s.touch(history.TouchTransfer, s.testbed.cluster.Nodes...)
+	if err := s.testbed.anyAdmin(ctx, "/v1/cluster/transfer-leader", fmt.Sprintf(`{"node":%q}`, n.Name)); err != nil {
 		return err
 	}
 	if leader, err := s.leader(ctx); err == nil && leader == n {
-		s.observe(sameLeaders, n.Name, 1)
+		s.testbed.observe(sameLeaders, n.Name, 1)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func cutInstall(s *injection, ctx context.Context) error {
 	}
 	midway := []string{"snapshot-written", "snapshot-rename-before", "snapshot-rename-after"}
 	at := midway[s.random.IntN(len(midway))]
-	if s.hooks {
+	if s.testbed.hooks {
 		err = s.startInto(n, at+"=hang")
 	} else {
 		err = n.Start()
@@ -163,8 +163,8 @@ func cutInstall(s *injection, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.hooks && s.arrives(ctx, n, at) {
-		s.observe(cutInstalls, n.Name, 1)
+	if s.testbed.hooks && s.arrives(ctx, n, at) {
+		s.testbed.observe(cutInstalls, n.Name, 1)
 	} else {
 		pause(ctx, 200*time.Millisecond+time.Duration(s.random.IntN(800))*time.Millisecond)
 	}
@@ -190,7 +190,7 @@ func killAtRemoval(s *injection, ctx context.Context) error {
 		return fmt.Errorf("nothing was removed: %w", err)
 	}
 	if code == -9 {
-		s.observe(killsAtRemoval, n.Name, 1)
+		s.testbed.observe(killsAtRemoval, n.Name, 1)
 	}
 	return s.cut(n)
 }
@@ -206,8 +206,8 @@ func emptyVoter(s *injection, ctx context.Context) error {
 	if err := s.takeAll(); err != nil {
 		return err
 	}
-	others := s.cluster.Followers(leader)
-	if len(s.cluster.Nodes) != threeNodes || len(others) != threeNodes-1 {
+	others := s.testbed.cluster.Followers(leader)
+	if len(s.testbed.cluster.Nodes) != threeNodes || len(others) != threeNodes-1 {
 		return errTooFew
 	}
 	lagging, emptied := others[0], others[1]
@@ -227,10 +227,10 @@ func emptyVoter(s *injection, ctx context.Context) error {
 	if err := s.noLeader(ctx, lagging, emptied); err != nil {
 		return err
 	}
-	if err := errors.Join(leader.Start(), leader.WaitReady(ctx, 2*s.recovery())); err != nil {
+	if err := errors.Join(leader.Start(), leader.WaitReady(ctx, 2*s.testbed.recovery())); err != nil {
 		return err
 	}
-	return s.replaceLost(ctx)
+	return s.testbed.replaceLost(ctx)
 }
 
 // noLeader checks for several times the duration of an election that none of the nodes leads.
@@ -243,6 +243,6 @@ func (s *injection) noLeader(ctx context.Context, nodes ...*harness.Node) error 
 		}
 		pause(ctx, 200*time.Millisecond)
 	}
-	s.observe(noElections, "", 1)
+	s.testbed.observe(noElections, "", 1)
 	return nil
 }

@@ -15,12 +15,12 @@ import (
 
 // schedule decides when to inject which fault. It depends only on the seed.
 type schedule struct {
-	*testbed
-	random *rand.Rand
-	faults []fault                          // that this machine can do
-	script func(*schedule, context.Context) // of a scenario, instead of everything below; nil: none
-	order  []string                         // names of the faults that are injected first, one after the other
-	rounds bool                             // then rounds of overlapping faults; else one after the other
+	testbed *testbed
+	random  *rand.Rand
+	faults  []fault                          // that this machine can do
+	script  func(*schedule, context.Context) // of a scenario, instead of everything below; nil: none
+	order   []string                         // names of the faults that are injected first, one after the other
+	rounds  bool                             // then rounds of overlapping faults; else one after the other
 	// demanded are the names of faults that the run must inject at some time, and agreements is the
 	// number of times that it must find all replicas equal.
 	demanded   []string
@@ -137,7 +137,7 @@ func (p *schedule) complete(ctx context.Context) {
 		switch {
 		case len(owed) > 0:
 			p.one(ctx, owed[0])
-		case p.timesAgreed() < p.agreements:
+		case p.testbed.timesAgreed() < p.agreements:
 			p.one(ctx, p.draw(nil))
 		default:
 			return
@@ -154,11 +154,11 @@ const roundsAndFrozen = 4
 // owed returns the demanded faults that this machine supports and that have not been injected and
 // repaired yet. In a round, other faults may occupy the nodes, so these are injected alone.
 func (p *schedule) owed() []fault {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.testbed.progress.mu.Lock()
+	defer p.testbed.progress.mu.Unlock()
 	var list []fault
 	for _, name := range p.demanded {
-		if f, found := p.fault(name); found && !slices.Contains(p.ran, name) {
+		if f, found := p.fault(name); found && !slices.Contains(p.testbed.progress.ran, name) {
 			list = append(list, f)
 		}
 	}
@@ -167,10 +167,10 @@ func (p *schedule) owed() []fault {
 
 // one injects a fault alone and then demands service from every node.
 func (p *schedule) one(ctx context.Context, f fault) {
-	s := p.newInjection(f, p.random.Uint64())
+	s := p.testbed.newInjection(f, p.random.Uint64())
 	s.hold = min(s.hold, max(f.least, 4*time.Second))
 	s.run(ctx)
-	p.heal()
+	p.testbed.heal()
 	pause(ctx, time.Second+time.Duration(p.random.Int64N(int64(time.Second))))
 }
 
@@ -209,7 +209,7 @@ func (p *schedule) round(ctx context.Context) {
 				mu.Lock()
 				f := p.draw(used)
 				used = append(used, f.area)
-				s := p.newInjection(f, p.random.Uint64())
+				s := p.testbed.newInjection(f, p.random.Uint64())
 				mu.Unlock()
 				s.run(bounded)
 				mu.Lock()
@@ -219,7 +219,7 @@ func (p *schedule) round(ctx context.Context) {
 		})
 	}
 	striking.Wait()
-	p.heal()
+	p.testbed.heal()
 }
 
 // frozen tests liveness: during a fault of one node that does not end, the other nodes must serve
@@ -232,23 +232,23 @@ func (p *schedule) frozen(ctx context.Context) {
 
 // freeze is frozen with a certain fault.
 func (p *schedule) freeze(ctx context.Context, f fault, last time.Duration) {
-	s := p.newInjection(f, p.random.Uint64())
+	s := p.testbed.newInjection(f, p.random.Uint64())
 	s.hold = 0
 	s.frozen = func() {
-		core := slices.DeleteFunc(slices.Clone(p.cluster.Nodes), func(n *harness.Node) bool { return slices.Contains(s.nodes, n) })
-		p.demand(core...)
+		core := slices.DeleteFunc(slices.Clone(p.testbed.cluster.Nodes), func(n *harness.Node) bool { return slices.Contains(s.nodes, n) })
+		p.testbed.demand(core...)
 		bounded, cancel := context.WithTimeout(ctx, last)
 		defer cancel()
 		var asking sync.WaitGroup
 		if f.minority {
 			asking.Go(func() { s.askMinority(bounded) })
 		}
-		p.steady(bounded, core)
+		p.testbed.steady(bounded, core)
 		cancel()
 		asking.Wait()
 	}
 	s.run(ctx)
-	p.heal()
+	p.testbed.heal()
 }
 
 // restore replaces a node whose disk was emptied, if the fault could not do so in time.

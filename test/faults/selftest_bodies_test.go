@@ -5,7 +5,6 @@ package faults
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -34,16 +33,16 @@ func bodyBugs() []plantedBug {
 }
 
 // putLong sends messages whose bodies are long enough for segments.
-func (p *plot) putLong(n *harness.Node, count int) (bodies []string, err error) {
+func (p *plot) putLong(n *harness.Node, count int) (bodies []string) {
 	for range count {
 		body := p.c.bodyOf(500)
 		p.c.counter++
 		if !p.c.send(p.ctx, n, "q.fifo", "g", keyOf(body), body) {
-			return nil, errRefused
+			p.must(errRefused)
 		}
 		bodies = append(bodies, body)
 	}
-	return bodies, nil
+	return bodies
 }
 
 // unlessEnded returns nil if a node has ended by itself, which the checkers judge.
@@ -54,28 +53,19 @@ func unlessEnded(n *harness.Node, err error) error {
 	return err
 }
 
-func playUnsyncedBodies(p *plot) error {
-	if _, err := p.putLong(p.first(), 5); err != nil {
-		return err
-	}
-	return unlessEnded(p.first(), p.compact())
+func playUnsyncedBodies(p *plot) {
+	p.putLong(p.first(), 5)
+	p.must(unlessEnded(p.first(), p.compact()))
 }
 
 // playEarlyFree frees the segments that the newest snapshot refers to, and kills the node while it
 // writes the next snapshot.
-func playEarlyFree(p *plot) error {
+func playEarlyFree(p *plot) {
 	n := p.first()
-	if _, err := p.putLong(n, 20); err != nil {
-		return err
-	}
-	if err := p.compact(); err != nil {
-		return err
-	}
+	p.putLong(n, 20)
+	p.must(p.compact())
 	for left := 20; left > 0; {
-		messages, err := p.take(n, "q.fifo", wanted{most: 10})
-		if err != nil {
-			return err
-		}
+		messages := p.take(n, "q.fifo", wanted{most: 10})
 		for _, m := range messages {
 			p.c.remove(p.ctx, n, "q.fifo", m.Handle, m.ID)
 		}
@@ -83,60 +73,39 @@ func playEarlyFree(p *plot) error {
 	}
 	const at = "/v1/failpoints/snapshot-written"
 	p.hand.touch(history.TouchFailpoint, n)
-	if err := p.admin(p.ctx, n, "PUT", at, "hang"); err != nil {
-		return err
-	}
+	p.must(p.admin(p.ctx, n, "PUT", at, "hang"))
 	c := p.newClient(3, "filler")
 	defer c.close()
 	for hits := "0"; hits == "0"; {
 		body := c.bodyOf(40_000)
 		c.counter++
 		c.send(p.ctx, n, "filler.fifo", "g", keyOf(body), body)
-		text, err := n.Get(p.ctx, at)
-		if err != nil {
-			return fmt.Errorf("await a snapshot: %w", err)
-		}
+		text := must(n.Get(p.ctx, at))
 		hits = strings.TrimSpace(string(text))
 	}
 	pause(p.ctx, time.Second) // meanwhile nothing is freed
-	if err := n.Kill(); err != nil {
-		return err
-	}
-	return unlessEnded(n, p.restart())
+	p.must(n.Kill())
+	p.must(unlessEnded(n, p.restart()))
 }
 
-func playDamagedBody(p *plot) error {
+func playDamagedBody(p *plot) {
 	n := p.first()
-	bodies, err := p.putLong(n, 3)
-	if err != nil {
-		return err
-	}
-	if err := p.compact(); err != nil {
-		return err
-	}
-	if err := n.Kill(); err != nil {
-		return err
-	}
+	bodies := p.putLong(n, 3)
+	p.must(p.compact())
+	p.must(n.Kill())
 	p.hand.touch(history.TouchFlip, n)
-	sound, err := flipIn(n, ".bodies", bodies[0])
-	if err != nil {
-		return err
-	}
+	sound := must(flipIn(n, ".bodies", bodies[0]))
 	// It may end as soon as it checks its bodies, since there is no other node.
-	if err := unlessEnded(n, p.restart()); err != nil {
-		return err
-	}
+	p.must(unlessEnded(n, p.restart()))
 	p.c.receive(p.ctx, n, "q.fifo", wanted{most: 1, timeout: seconds(1)})
 	if _, err := n.WaitExit(5 * time.Second); err != nil {
-		return nil
+		return
 	}
 	// It must end, and then gets its undamaged files back.
 	for file, content := range sound {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			return err
-		}
+		p.must(os.WriteFile(file, content, 0o600))
 	}
-	return p.restart()
+	p.must(p.restart())
 }
 
 // flipIn flips a bit of a text in all files of a stopped node with an extension, and returns their

@@ -39,7 +39,7 @@ type plantedBug struct {
 	nodes  int // 0: three
 	disks  bool
 	args   []string // of the nodes
-	script func(*plot) error
+	script func(*plot)
 	// unit makes the history without a server, for bugs that no server can show.
 	unit func(t *testing.T, plant bool) []history.Event
 }
@@ -178,7 +178,7 @@ func (b plantedBug) run(t *testing.T, binary, dir string, planted bool) (violati
 	stop := func() { unwatch(); watching.Wait() }
 	defer stop()
 
-	played := b.script(p)
+	played := p.play(b.script)
 	p.hand.tell()
 	if played == nil {
 		p.empty()
@@ -316,7 +316,7 @@ func writeFindings(dir string, found []finding) error {
 
 // last records the ends of processes since the observer's last look.
 func (o *observer) last() {
-	for _, n := range o.cluster.Nodes {
+	for _, n := range o.testbed.cluster.Nodes {
 		if known := o.nodes[n.Name]; known != nil {
 			o.ended(n, known)
 		}

@@ -52,10 +52,10 @@ func (s *testbed) demand(nodes ...*harness.Node) {
 
 // newProbe returns a client that checks whether one node serves. It is used by one goroutine.
 func (s *testbed) newProbe(node *harness.Node) *client {
-	s.mu.Lock()
-	s.probes++
-	number := s.probes
-	s.mu.Unlock()
+	s.progress.mu.Lock()
+	s.progress.probes++
+	number := s.progress.probes
+	s.progress.mu.Unlock()
 	c := s.newClient(900, s.probe.workload)
 	// Its own number keeps the bodies and attempt ids of probes unique.
 	c.number = 1_000_000*(s.part+1) + number
@@ -128,13 +128,13 @@ const minorityClients = 3
 // askMinority calls nodes that clients reach but other nodes do not, until ctx ends. All calls must
 // be answered before the network is repaired.
 func (s *injection) askMinority(ctx context.Context) {
-	if s.probe == nil {
+	if s.testbed.probe == nil {
 		return
 	}
-	since := s.recorder.Now()
+	since := s.testbed.recorder.Now()
 	var asking sync.WaitGroup
 	for _, node := range slices.Repeat(s.nodes, minorityClients) {
-		c := s.newProbe(node)
+		c := s.testbed.newProbe(node)
 		c.since = since
 		c.http.Timeout = minorityTimeout
 		asking.Go(func() {
@@ -157,9 +157,9 @@ func (s *injection) askMinority(ctx context.Context) {
 
 // ranOnce records that a fault was injected and repaired.
 func (s *testbed) ranOnce(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Contains(s.ran, name) {
-		s.ran = append(s.ran, name)
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	if !slices.Contains(s.progress.ran, name) {
+		s.progress.ran = append(s.progress.ran, name)
 	}
 }

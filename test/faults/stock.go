@@ -18,8 +18,8 @@ import (
 // stock is a client that uses an unmodified SDK. An operation is one call of the SDK, which repeats
 // it by itself. Used by one goroutine.
 type stock struct {
-	*client
-	sqs *sqs.Client
+	client *client
+	sqs    *sqs.Client
 
 	id    int64 // the current operation, and how often the SDK has tried it
 	tries int
@@ -38,27 +38,28 @@ func (c *client) newStock() *stock {
 
 // numbered adds the operation's number and the number of the try to each request of the SDK.
 type numbered struct {
-	*stock
-	next http.RoundTripper
+	stock *stock
+	next  http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
 func (n numbered) RoundTrip(r *http.Request) (*http.Response, error) {
-	n.tries++
+	n.stock.tries++
 	r = r.Clone(r.Context())
-	r.Header.Set(headerOpID, fmt.Sprintf("%d.%d", n.id, n.tries))
+	r.Header.Set(headerOpID, fmt.Sprintf("%d.%d", n.stock.id, n.stock.tries))
 	return n.next.RoundTrip(r)
 }
 
 // begin records the beginning of a call, and end its result.
 func (k *stock) begin(e *history.Event) {
-	k.id, k.tries = k.recorder.Next(), 0
-	e.Kind, e.Client, e.Workload, e.ID, e.Call, e.Stock = history.KindOp, k.number, k.workload, k.id, k.recorder.Now(), true
-	e.Queue = k.queue()
+	k.id, k.tries = k.client.recorder.Next(), 0
+	e.Kind, e.Client, e.Workload, e.ID = history.KindOp, k.client.number, k.client.workload, k.id
+	e.Call, e.Stock = k.client.recorder.Now(), true
+	e.Queue = k.client.queue()
 }
 
 func (k *stock) end(e *history.Event, err error) {
-	e.Return, e.Result, e.Tries = k.recorder.Now(), history.OK, k.tries
+	e.Return, e.Result, e.Tries = k.client.recorder.Now(), history.OK, k.tries
 	if err != nil {
 		// An earlier try of the SDK may have taken effect, although its answer was lost.
 		e.Result, e.Error = history.Unknown, err.Error()
@@ -67,7 +68,7 @@ func (k *stock) end(e *history.Event, err error) {
 			e.Result, e.Error = history.OK, api.ErrorCode()
 		}
 	}
-	k.recorder.Add(*e)
+	k.client.recorder.Add(*e)
 }
 
 // stockStep uses the SDK to send, to receive with an attempt id, and to delete.

@@ -38,9 +38,8 @@ type testbed struct {
 	bodies     error         // why bodies cannot be damaged; nil: they can
 	access     *access       // of clients, nil: in clear text and unsigned
 	rules      history.Rules
-	singles    *generations // of the workload single in this part
 
-	progress
+	progress progress
 }
 
 // progress is the mutable state of a testbed.
@@ -62,19 +61,19 @@ type progress struct {
 
 // setFailpoints sets the failpoints with which a node starts from now on.
 func (s *testbed) setFailpoints(node, failpoints string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.armed == nil {
-		s.armed = map[string]string{}
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	if s.progress.armed == nil {
+		s.progress.armed = map[string]string{}
 	}
-	s.armed[node] = failpoints
+	s.progress.armed[node] = failpoints
 }
 
 // skewedUntil returns the time until which a clock was wrong, or 0.
 func (s *testbed) skewedUntil() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.skewed
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	return s.progress.skewed
 }
 
 // suffix returns the suffix of queue names.
@@ -87,33 +86,33 @@ func (s *testbed) suffix() string {
 
 // claim takes a node for one fault, unless another has it.
 func (s *testbed) claim(n *harness.Node) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if slices.Contains(s.claimed, n) {
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	if slices.Contains(s.progress.claimed, n) {
 		return false
 	}
-	s.claimed = append(s.claimed, n)
+	s.progress.claimed = append(s.progress.claimed, n)
 	return true
 }
 
 func (s *testbed) release(nodes ...*harness.Node) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.claimed = slices.DeleteFunc(s.claimed, func(n *harness.Node) bool { return slices.Contains(nodes, n) })
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	s.progress.claimed = slices.DeleteFunc(s.progress.claimed, func(n *harness.Node) bool { return slices.Contains(nodes, n) })
 }
 
 func (s *testbed) isClaimed(n *harness.Node) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.claimed, n)
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	return slices.Contains(s.progress.claimed, n)
 }
 
 // leading records which node leads.
 func (s *testbed) leading(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if name != s.leads {
-		s.deposed, s.leads = s.leads, name
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	if name != s.progress.leads {
+		s.progress.deposed, s.progress.leads = s.progress.leads, name
 	}
 }
 

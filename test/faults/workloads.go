@@ -32,8 +32,7 @@ var workloads = [...]workload{
 	{"admin", 1, (*client).admin},
 	{"replay", 1, (*client).replay},
 	{"stock", 3, (*client).stockStep},
-	{"single", 3, (*client).single}, // its own queue stays empty: it creates others
-	{fanOut, 2, (*client).fanOut},   // its own queue stays empty: it uses fanOutQueues
+	{fanOut, 2, (*client).fanOut}, // its own queue stays empty: it uses fanOutQueues
 	{"sessions", 3, (*client).sessions},
 	{"schedules", 2, (*client).schedules},
 }

@@ -4,5 +4,5 @@
 // product.
 //
 // test/rules/model uses it with random histories, test/oracle/logcheck with the log of a
-// cluster, test/rules/onenode with answers over HTTP.
+// cluster.
 package oracle

@@ -9,9 +9,6 @@ import (
 type Oracle struct {
 	// Model is used and changed by Check; others may read it.
 	Model *reference.Broker
-	// Blind ignores what a client cannot see: whether a send was a duplicate and whether a receive
-	// was repeated.
-	Blind bool
 	// SubscriptionOf returns the ARN of the subscription that a step of a replay is for, which no
 	// answer contains. Without it, steps of replays are ignored.
 	SubscriptionOf func(number uint64) string
@@ -122,9 +119,6 @@ func (o *Oracle) administer(cmd queue.Command) (err *reference.Error, known bool
 		return o.Model.SetTags(c.Queue, set, c.Remove), true
 	case *queue.PurgeQueue:
 		return o.Model.PurgeQueue(c.Queue), true
-	}
-	if err, known := o.administerAccount(cmd); known {
-		return err, true
 	}
 	return o.administerTopic(cmd)
 }

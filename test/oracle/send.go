@@ -56,11 +56,11 @@ func (o *Oracle) send(c *queue.SendMessages, result queue.Result, refusal *queue
 }
 
 func (o *Oracle) compareSent(name string, want reference.Sent, got *queue.SentEntry) *Difference {
-	if got.Duplicate != want.Duplicate && !o.Blind {
+	if got.Duplicate != want.Duplicate {
 		return differ("I3", fmt.Sprintf("duplicate: product %v (message id %s), model %v (message %d)",
 			got.Duplicate, got.MessageID, want.Duplicate, want.Message))
 	}
-	if got.Duplicate && !o.Blind && (int64(got.FirstAcceptedAt) != want.FirstAt || got.FirstIsScheduled != want.FirstScheduled) {
+	if got.Duplicate && (int64(got.FirstAcceptedAt) != want.FirstAt || got.FirstIsScheduled != want.FirstScheduled) {
 		return differ("I3", fmt.Sprintf("first accepted at: product %d, scheduled %v; model %d, scheduled %v",
 			got.FirstAcceptedAt, got.FirstIsScheduled, want.FirstAt, want.FirstScheduled))
 	}

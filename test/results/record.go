@@ -138,7 +138,7 @@ func loadPeers(path, part string) ([]line, error) {
 			Ours []string
 		}
 		Measured [][]struct {
-			Runs []struct{ Rate, P50Ms, P99Ms, ServersUs float64 }
+			Runs []struct{ Rate, P50Ms, P99Ms float64 }
 		}
 	}
 	if err := readJSON(path, &record); err != nil {
@@ -157,12 +157,9 @@ func loadPeers(path, part string) ([]line, error) {
 			if len(m.Runs) == 0 || strings.HasPrefix(record.Queues[j].Name, "syncs and hops") {
 				continue
 			}
-			var rate, p50, p99, us []float64
+			var rate, p50, p99 []float64
 			for _, r := range m.Runs {
 				rate, p50, p99 = append(rate, r.Rate), append(p50, r.P50Ms), append(p99, r.P99Ms)
-				if r.ServersUs > 0 {
-					us = append(us, r.ServersUs)
-				}
 			}
 			l := line{Part: part, Commit: commit, At: record.At.Format(time.RFC3339), Machine: benchMachine, Workload: w.Name,
 				System: record.Queues[j].Name}
@@ -171,9 +168,6 @@ func loadPeers(path, part string) ([]line, error) {
 				own = l.Figures[0].Value
 			} else if own > 0 {
 				l.Figures = append(l.Figures, figure{Name: "ratio", Value: own / l.Figures[0].Value})
-			}
-			if len(us) > 0 {
-				l.Figures = append(l.Figures, of("processor time of the servers for a message", "us", us))
 			}
 			if l.System == "seriatim" {
 				l.Command = "seriatim bench " + strings.Join(w.Ours, " ")

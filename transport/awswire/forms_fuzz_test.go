@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // FuzzFormsOfOneRequest checks that a request in JSON means the same as one in form encoding, in
@@ -29,9 +31,7 @@ func FuzzFormsOfOneRequest(f *testing.F) {
 			Named: []item{{Key: key, Text: second}},
 		}
 		var fromJSON, fromForm sample
-		if err := sampleSchema.DecodeJSON(string(sampleSchema.AppendJSON(nil, &want)), &fromJSON); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, sampleSchema.DecodeJSON(string(sampleSchema.AppendJSON(nil, &want)), &fromJSON))
 		encoded := base64.StdEncoding.EncodeToString
 		pairs := []string{
 			"Name", name, "Optional", value, "Count", fmt.Sprint(count), "Flag", fmt.Sprint(flag), "Raw", encoded([]byte(raw)),
@@ -47,9 +47,7 @@ func FuzzFormsOfOneRequest(f *testing.F) {
 		if err == nil {
 			err = sampleSchema.DecodeForm(form, &fromForm)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		if diff := cmp.Diff(fromJSON, fromForm); diff != "" {
 			t.Fatalf("-JSON +form:\n%s", diff)
 		}

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // sample has a member of every kind.
@@ -68,9 +70,7 @@ func TestJSONRoundTrip(t *testing.T) {
 		t.Fatalf("not valid JSON: %s", text)
 	}
 	var got sample
-	if err := sampleSchema.DecodeJSON(string(text), &got); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, sampleSchema.DecodeJSON(string(text), &got))
 	if diff := cmp.Diff(full, got); diff != "" {
 		t.Error(diff)
 	}
@@ -98,9 +98,7 @@ func TestDecodeJSON(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var got sample
-			if err := sampleSchema.DecodeJSON(tc.text, &got); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, sampleSchema.DecodeJSON(tc.text, &got))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -178,13 +176,9 @@ func TestDecodeForm(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			form, err := ParseForm(tc.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			var got sample
-			if err := sampleSchema.DecodeForm(form, &got); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, sampleSchema.DecodeForm(form, &got))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -210,9 +204,7 @@ func TestParseFormRefuses(t *testing.T) {
 		})
 	}
 	form, err := ParseForm("Count=abc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	err = sampleSchema.DecodeForm(form, &sample{})
 	if err == nil || err.Error() != "InvalidParameterValue: Value abc for parameter Count is invalid. Reason: Must be an integer." {
 		t.Errorf("got %v", err)
@@ -355,9 +347,7 @@ func FuzzJSONString(f *testing.F) {
 	f.Add("a\"\\\n\x00\u2028\xff")
 	f.Fuzz(func(t *testing.T, text string) {
 		var got string
-		if err := json.Unmarshal(appendJSONString(nil, text), &got); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, json.Unmarshal(appendJSONString(nil, text), &got))
 		if want := strings.ToValidUTF8(text, "\uFFFD"); utf8.ValidString(text) && got != want {
 			t.Fatalf("got %q, want %q", got, want)
 		}

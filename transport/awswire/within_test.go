@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // wrapped has two collections that are inside elements of their own. One contains the other kind.
@@ -47,13 +49,9 @@ func TestWithin(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			form, err := ParseForm(tc.form)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			var got wrapped
-			if err := wrappedSchema.DecodeForm(form, &got); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, wrappedSchema.DecodeForm(form, &got))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("decoded (-want +got):\n%s", diff)
 			}

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 func acquire(t *testing.T, b *Bytes, n int64) {
 	t.Helper()
-	if err := b.Acquire(t.Context(), n, WaitMax); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, b.Acquire(t.Context(), n, WaitMax))
 }
 
 func TestAcquireWaitsForRelease(t *testing.T) {
@@ -82,9 +82,7 @@ func TestAcquireBoundsThoseWhoWait(t *testing.T) {
 		acquire(t, b, 100)
 		var all sync.WaitGroup
 		all.Go(func() {
-			if err := b.Acquire(t.Context(), 50, WaitMax); err != nil {
-				t.Error(err)
-			}
+			clustertest.Check(t, b.Acquire(t.Context(), 50, WaitMax))
 		})
 		synctest.Wait()
 		for _, n := range []int64{1, 101} {

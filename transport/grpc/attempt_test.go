@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -24,9 +25,7 @@ func TestYMQGeneratedAttemptID(t *testing.T) {
 		return all
 	}
 	first, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: name, MaxMessages: new(int32(2))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if first.GetAttemptId() == "" || first.GetReplayed() || !slices.Equal(bodies(first.GetMessages()), []string{"a1", "b1"}) {
 		t.Fatalf("%v", first)
 	}
@@ -36,9 +35,7 @@ func TestYMQGeneratedAttemptID(t *testing.T) {
 	}
 	again, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: name, MaxMessages: new(int32(10)),
 		AttemptId: &first.AttemptId})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if diff := cmp.Diff(handles(first), handles(again)); diff != "" || !again.GetReplayed() ||
 		again.GetAttemptId() != first.GetAttemptId() {
 		t.Errorf("replayed %v as %q, again (-first +again):\n%s", again.GetReplayed(), again.GetAttemptId(), diff)
@@ -48,9 +45,7 @@ func TestYMQGeneratedAttemptID(t *testing.T) {
 		receipts = append(receipts, m.GetReceiptHandle())
 	}
 	deleted, err := f.client.Delete(t.Context(), &seriatimpb.DeleteRequest{Queue: name, ReceiptHandles: receipts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for i, outcome := range deleted.GetOutcomes() {
 		if outcome.GetFailure() != nil {
 			t.Errorf("delete %d: %v", i, outcome.GetFailure())

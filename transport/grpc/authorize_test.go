@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	authgate "github.com/seriatimq/seriatim/transport/auth/gate"
@@ -39,9 +40,7 @@ func guardedFixture(t *testing.T) *fixture {
 		&access.CreateAccessKey{ID: rootKey, Secret: guardedSecret, Account: guardedAccount},
 		&access.CreateAccessKey{ID: annaKey, Secret: guardedSecret, Account: guardedAccount, User: "anna"},
 	} {
-		if _, err := node.Submit(t.Context(), cmd); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(node.Submit(t.Context(), cmd)))
 	}
 	return newFixture(t, func(o *Options) {
 		g := authgate.New(node, time.Now)
@@ -70,9 +69,7 @@ func (f *fixture) callAbout(ctx context.Context, method protoreflect.MethodDescr
 	f.t.Helper()
 	newMessage := func(d protoreflect.MessageDescriptor) proto.Message {
 		found, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		clustertest.Must(f.t, err)
 		return found.New().Interface()
 	}
 	request, answer := newMessage(method.Input()), newMessage(method.Output())
@@ -116,9 +113,7 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 	methods := 0
 	for _, service := range services {
 		found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service.ServiceName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		list := found.(protoreflect.ServiceDescriptor).Methods()
 		for i := range list.Len() {
 			method := list.Get(i)
@@ -165,9 +160,7 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 		&queue.CreateTopic{Topic: "seen.fifo", TopicARN: "arn:aws:sns:us-east-1:000000000000:seen.fifo",
 			Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}}},
 	} {
-		if _, err := node.Submit(t.Context(), cmd); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(node.Submit(t.Context(), cmd)))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -175,9 +168,7 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 	own := map[protoreflect.Name]bool{"ListQueues": true, "ListTopics": true}
 	for _, service := range services {
 		found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service.ServiceName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		list := found.(protoreflect.ServiceDescriptor).Methods()
 		for i := range list.Len() {
 			method := list.Get(i)
@@ -232,9 +223,7 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 	defer cancel()
 	submit := func(cmd queue.Command) {
 		t.Helper()
-		if _, err := node.Submit(t.Context(), cmd); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(node.Submit(t.Context(), cmd)))
 	}
 	policy := access.PutUserPolicy{Account: guardedAccount, User: "otto"}
 	permit := policy
@@ -257,15 +246,9 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 			defer func() { _, _ = node.Submit(t.Context(), &access.DeleteAccessKey{ID: revokedKey}) }() // it may be deleted already
 			signed := func(method string) context.Context { return f.signedWith(ctx, method, revokedKey, guardedSecret) }
 			sending, err := f.client.SendStream(signed(seriatimpb.Queues_SendStream_FullMethodName))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := sending.Send(&seriatimpb.SendStreamRequest{Queue: name}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := sending.Recv(); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
+			clustertest.Must(t, sending.Send(&seriatimpb.SendStreamRequest{Queue: name}))
+			clustertest.Must(t, clustertest.Err(sending.Recv()))
 			consuming := f.consume(signed(seriatimpb.Queues_Consume_FullMethodName), &seriatimpb.ConsumeOpen{Queue: name, Credit: 10})
 			// A change that revokes nothing ends no stream.
 			submit(&access.PutUserPolicy{Account: guardedAccount, User: "anna", Policy: permit.Policy})

@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -92,9 +93,7 @@ func TestBodyRefuses(t *testing.T) {
 func TestBodyOverBudget(t *testing.T) {
 	account := budget.New(chunkBytes)
 	b := newRequestBody(t.Context(), io.NopCloser(bytes.NewReader(framed(make([]byte, 4*chunkBytes)))), account, false)
-	if err := account.Acquire(t.Context(), chunkBytes-1, 0); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, account.Acquire(t.Context(), chunkBytes-1, 0))
 	if _, err := io.ReadAll(b); !errors.Is(err, budget.ErrExhausted) {
 		t.Errorf("got %v", err)
 	}
@@ -153,9 +152,7 @@ func TestUnansweredIsCounted(t *testing.T) {
 	if err == nil {
 		err = published.Send(&seriatimpb.PublishStreamRequest{Topic: topic})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	consumer := f.consume(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 1})
 	for what, send := range map[string]func(n int){
 		"a deduplication id": func(n int) {

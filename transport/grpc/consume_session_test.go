@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -19,9 +20,7 @@ import (
 func (f *fixture) consumeSession(ctx context.Context, open *seriatimpb.ConsumeOpen) (*consumerEnd, *seriatimpb.SessionRef) {
 	f.t.Helper()
 	stream, err := f.client.Consume(ctx)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	c := &consumerEnd{t: f.t, stream: stream}
 	c.request(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: open}})
 	opened := c.next().GetOpened()
@@ -296,9 +295,7 @@ func TestConsumeSessionWaits(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
 	stream, err := f.client.Consume(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	c := &consumerEnd{t: t, stream: stream}
 	open := func(s *seriatimpb.ConsumeSession) *seriatimpb.ConsumeRequest {
 		return &seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: &seriatimpb.ConsumeOpen{Queue: name, Credit: 1,
@@ -310,12 +307,8 @@ func TestConsumeSessionWaits(t *testing.T) {
 		t.Errorf("session %v", s)
 	}
 	other, err := f.client.Consume(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Send(open(&seriatimpb.ConsumeSession{WaitSeconds: new(int32(0))})); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, other.Send(open(&seriatimpb.ConsumeSession{WaitSeconds: new(int32(0))})))
 	_, err = other.Recv()
 	wantStatus(t, err, codes.DeadlineExceeded, "NoSessionAvailable")
 	c.close()
@@ -357,12 +350,8 @@ func TestConsumeSessionBadRequests(t *testing.T) {
 				tc.open.Queue = name
 			}
 			stream, err := f.client.Consume(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: tc.open}}); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
+			clustertest.Must(t, stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: tc.open}}))
 			_, err = stream.Recv()
 			wantStatus(t, err, tc.code, tc.reason)
 		})

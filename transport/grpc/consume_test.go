@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -27,9 +28,7 @@ type consumerEnd struct {
 func (f *fixture) consume(ctx context.Context, open *seriatimpb.ConsumeOpen) *consumerEnd {
 	f.t.Helper()
 	stream, err := f.client.Consume(ctx)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	c := &consumerEnd{t: f.t, stream: stream}
 	c.request(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: open}})
 	c.attempt = c.next().GetOpened().GetNextAttemptId()
@@ -41,17 +40,13 @@ func (f *fixture) consume(ctx context.Context, open *seriatimpb.ConsumeOpen) *co
 
 func (c *consumerEnd) request(in *seriatimpb.ConsumeRequest) {
 	c.t.Helper()
-	if err := c.stream.Send(in); err != nil {
-		c.t.Fatal(err)
-	}
+	clustertest.Must(c.t, c.stream.Send(in))
 }
 
 func (c *consumerEnd) next() *seriatimpb.ConsumeResponse {
 	c.t.Helper()
 	out, err := c.stream.Recv()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	clustertest.Must(c.t, err)
 	return out
 }
 
@@ -95,9 +90,7 @@ func (c *consumerEnd) outcomes() []*seriatimpb.Outcome {
 // close ends the stream cleanly.
 func (c *consumerEnd) close() {
 	c.t.Helper()
-	if err := c.stream.CloseSend(); err != nil {
-		c.t.Fatal(err)
-	}
+	clustertest.Must(c.t, c.stream.CloseSend())
 	for {
 		if _, err := c.stream.Recv(); err != nil {
 			if !errors.Is(err, io.EOF) {
@@ -237,9 +230,7 @@ func TestConsumeRenews(t *testing.T) {
 	c := f.consume(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 1, VisibilityTimeoutSeconds: new(int32(3))})
 	got := c.messages(1)
 	<-renewals
-	if _, err := f.client.PurgeQueue(t.Context(), &seriatimpb.PurgeQueueRequest{Queue: name}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(f.client.PurgeQueue(t.Context(), &seriatimpb.PurgeQueueRequest{Queue: name})))
 	if lost := c.next().GetLost().GetReceiptHandles(); !slices.Equal(lost, []string{got[0].GetReceiptHandle()}) {
 		t.Errorf("lost %v", lost)
 	}
@@ -334,13 +325,9 @@ func TestConsumeBadRequests(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			stream, err := f.client.Consume(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			for _, in := range tc.requests {
-				if err := stream.Send(in); err != nil {
-					t.Fatal(err)
-				}
+				clustertest.Must(t, stream.Send(in))
 			}
 			for err == nil {
 				_, err = stream.Recv()

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
@@ -172,18 +173,12 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "not gRPC") }),
 		GRPC:    transport.Origins{Loopback: true}.Wrap(f.server),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	f.conn = f.dial()
 	f.client = seriatimpb.NewQueuesClient(f.conn)
 	t.Cleanup(func() {
-		if err := f.conn.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := f.port.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, f.conn.Close())
+		clustertest.Check(t, f.port.Shutdown(ctx))
 		if used := f.budget.Usage().Used; used != 0 {
 			t.Errorf("%d bytes of the budget were not given back", used)
 		}
@@ -196,9 +191,7 @@ func (f *fixture) dial() *grpc.ClientConn {
 	f.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+f.port.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	return conn
 }
 
@@ -233,9 +226,7 @@ func (f *fixture) send(queue, group string, bodies ...string) []*seriatimpb.Send
 		in.Messages = append(in.Messages, outgoingMessage(group, b))
 	}
 	out, err := f.client.Send(f.t.Context(), in)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	for i, r := range out.GetResults() {
 		if r.GetFailure() != nil {
 			f.t.Fatalf("message %d: %v", i, r.GetFailure())
@@ -249,9 +240,7 @@ func (f *fixture) receive(queue string) *seriatimpb.ReceiveResponse {
 	f.t.Helper()
 	out, err := f.client.Receive(f.t.Context(), &seriatimpb.ReceiveRequest{Queue: queue, MaxMessages: new(int32(10)),
 		WaitSeconds: new(int32(0))})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	return out
 }
 

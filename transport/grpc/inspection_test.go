@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -29,9 +30,7 @@ func TestDeduplicationIDs(t *testing.T) {
 		t.Errorf("%v %v", stats, err)
 	}
 	forget := &seriatimpb.ForgetDeduplicationRequest{Queue: name, DeduplicationId: "id"}
-	if _, err := client.ForgetDeduplication(ctx, forget); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(client.ForgetDeduplication(ctx, forget)))
 	_, err = client.ForgetDeduplication(ctx, forget)
 	wantStatus(t, err, codes.NotFound, "DeduplicationIdUnknown")
 	if known, err := client.LookUpDeduplication(ctx, look); err != nil || known.GetKnown() {
@@ -50,9 +49,7 @@ func TestGroups(t *testing.T) {
 	group := func(queue, id string, want seriatimpb.GroupState) *seriatimpb.MessageGroup {
 		t.Helper()
 		got, err := client.GetGroup(ctx, &seriatimpb.GetGroupRequest{Queue: queue, GroupId: id})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		if got.GetState() != want || got.GetExplanation() == "" {
 			t.Errorf("%v, want %v", got, want)
 		}
@@ -98,9 +95,7 @@ func TestGroups(t *testing.T) {
 	})
 	f.send(strict, "a", "once")
 	f.receive(strict)
-	if _, err := client.ReleaseGroup(ctx, &seriatimpb.ReleaseGroupRequest{Queue: strict, GroupId: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(client.ReleaseGroup(ctx, &seriatimpb.ReleaseGroupRequest{Queue: strict, GroupId: "a"})))
 	group(strict, "a", seriatimpb.GroupState_GROUP_STATE_DEAD_LETTER)
 	slow := f.create(map[string]string{"DelaySeconds": "900"})
 	f.send(slow, "c", "4")
@@ -109,9 +104,7 @@ func TestGroups(t *testing.T) {
 	var listed []string
 	for {
 		out, err := client.ListGroups(ctx, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		for _, g := range out.GetGroups() {
 			listed = append(listed, g.GetGroupId())
 		}

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -77,9 +78,7 @@ func TestRenewLocks(t *testing.T) {
 			t.Errorf("%v %v", done, err)
 		}
 	}
-	if _, err := f.messages().Abandon(ctx, &seriatimpb.AbandonRequest{Queue: name, ReceiptHandles: handles}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(f.messages().Abandon(ctx, &seriatimpb.AbandonRequest{Queue: name, ReceiptHandles: handles})))
 	done, err := f.messages().Renew(ctx, &seriatimpb.RenewRequest{Queue: name, ReceiptHandles: handles})
 	if err != nil || done.GetOutcomes()[0].GetFailure().GetReason() != "MessageLockLost" {
 		t.Errorf("%v %v", done, err)

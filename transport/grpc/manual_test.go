@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // The manual has the table of errors that the code has.
 func TestManual(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/grpc.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	_, table, _ := strings.Cut(string(text), "| --- | --- | --- |\n")
 	listed := map[string]string{}
 	for line := range strings.Lines(table) {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
@@ -31,9 +32,7 @@ func TestSendAndReceive(t *testing.T) {
 	}
 	sent, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name,
 		Messages: []*seriatimpb.OutgoingMessage{first, outgoingMessage("g", "two"), outgoingMessage("g", "one")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	results := sent.GetResults()
 	if results[0].GetDuplicate() || results[0].Duplicate == nil || !results[2].GetDuplicate() ||
 		results[2].GetMessageId() != results[0].GetMessageId() {
@@ -191,9 +190,7 @@ func TestPanic(t *testing.T) {
 	_, err := f.client.PurgeQueue(t.Context(), &seriatimpb.PurgeQueueRequest{Queue: name})
 	wantStatus(t, err, codes.Internal, "InternalFailure")
 	f.node.submit.Store(nil)
-	if _, err := f.client.PurgeQueue(t.Context(), &seriatimpb.PurgeQueueRequest{Queue: name}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(f.client.PurgeQueue(t.Context(), &seriatimpb.PurgeQueueRequest{Queue: name})))
 }
 
 // denied refuses every caller.
@@ -237,9 +234,7 @@ func TestOverBudget(t *testing.T) {
 			t.Errorf("%v", r)
 		}
 	}
-	if err := s.stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, s.stream.CloseSend())
 	if err := s.ended(); !errors.Is(err, io.EOF) {
 		t.Errorf("ended with %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -32,9 +33,7 @@ func may(t *testing.T, denied, resource string) {
 func submitAll(t *testing.T, commands ...queue.Command) {
 	t.Helper()
 	for _, cmd := range commands {
-		if _, err := node.Submit(t.Context(), cmd); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(node.Submit(t.Context(), cmd)))
 	}
 }
 
@@ -52,9 +51,7 @@ func TestSecondResources(t *testing.T) {
 		&queue.CreateQueue{Queue: "second", Attributes: []queue.Attribute{{Name: "RedrivePolicy", Value: letters}}},
 		&queue.CreateTopic{Topic: "second", TopicARN: arnOfTopic + "second"})
 	subscribed, err := node.Submit(t.Context(), &queue.Subscribe{Topic: "second", Endpoint: arnOfQueue + "second"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	subscription := subscribed.Result.(queue.Subscribed).SubscriptionARN
 	queues, topics, messages := seriatimpb.NewQueuesClient(f.conn), seriatimpb.NewTopicsClient(f.conn), f.messages()
 	signed := func(path string) context.Context { return f.signedWith(ctx, path, deniedKey, guardedSecret) }

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -37,9 +38,7 @@ func TestHealth(t *testing.T) {
 	_, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"})
 	wantStatus(t, err, codes.NotFound, "NotFound")
 	watch, err := client.Watch(t.Context(), &healthpb.HealthCheckRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if out, err := watch.Recv(); err != nil || out.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("%v %v", out, err)
 	}
@@ -64,9 +63,7 @@ func TestHealth(t *testing.T) {
 func TestReflection(t *testing.T) {
 	f := newFixture(t, nil)
 	stream, err := reflectionpb.NewServerReflectionClient(f.conn).ServerReflectionInfo(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if err := stream.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{
 		FileContainingSymbol: "seriatim.v1.Queues.SendStream",
 	}}); err != nil {
@@ -75,9 +72,7 @@ func TestReflection(t *testing.T) {
 	if out, err := stream.Recv(); err != nil || len(out.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
 		t.Errorf("%v %v", out, err)
 	}
-	if err := stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, stream.CloseSend())
 	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("ended with %v", err)
 	}
@@ -96,9 +91,7 @@ func TestSharedPort(t *testing.T) {
 	for name, through := range map[string]*http.Transport{"HTTP/2.0": http2, "HTTP/1.1": http1} {
 		answer, err := (&http.Client{Transport: through}).Post("http://"+f.port.Addr().String()+"/", "application/x-amz-json-1.0",
 			strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		body, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close() // it was read
 		if err != nil || string(body) != "not gRPC" || answer.Proto != name {
@@ -139,9 +132,7 @@ func TestStreamsOutliveDeadlines(t *testing.T) {
 	defer server.Close()
 	conn, err := grpc.NewClient("passthrough:///"+server.Listener.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer conn.Close()
 	short := *f
 	short.client = seriatimpb.NewQueuesClient(conn)
@@ -156,9 +147,7 @@ func TestStreamsOutliveDeadlines(t *testing.T) {
 	if r := s.results(1)[0]; r.GetFailure() != nil {
 		t.Errorf("%v", r)
 	}
-	if err := s.stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, s.stream.CloseSend())
 	if err := s.ended(); !errors.Is(err, io.EOF) {
 		t.Errorf("ended with %v", err)
 	}
@@ -175,24 +164,16 @@ func TestTLS(t *testing.T) {
 		Logger:  slog.New(slog.DiscardHandler),
 		Handler: http.NotFoundHandler(), GRPC: f.server,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer func() {
-		if err := port.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, port.Shutdown(ctx))
 	}()
 	pool := x509.NewCertPool()
 	pool.AddCert(lender.Certificate())
 	conn, err := grpc.NewClient("passthrough:///"+port.Addr().String(), grpc.WithNoProxy(),
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, ServerName: "example.com",
 			MinVersion: tls.VersionTLS12})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer conn.Close()
-	if _, err := seriatimpb.NewQueuesClient(conn).ListQueues(t.Context(), &seriatimpb.ListQueuesRequest{}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(seriatimpb.NewQueuesClient(conn).ListQueues(t.Context(), &seriatimpb.ListQueuesRequest{})))
 }

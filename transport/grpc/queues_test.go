@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -53,19 +54,13 @@ func TestQueues(t *testing.T) {
 		Names: []string{"Policy"}}); err != nil || read.GetAttributes()["Policy"] == "" {
 		t.Errorf("policy %v %v", read, err)
 	}
-	if _, err := f.client.RemovePermission(ctx, &seriatimpb.RemovePermissionRequest{Queue: name, Label: "l"}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(f.client.RemovePermission(ctx, &seriatimpb.RemovePermissionRequest{Queue: name, Label: "l"})))
 	f.send(name, "g", "m")
-	if _, err := f.client.PurgeQueue(ctx, &seriatimpb.PurgeQueueRequest{Queue: name}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(f.client.PurgeQueue(ctx, &seriatimpb.PurgeQueueRequest{Queue: name})))
 	if got := f.receive(name).GetMessages(); len(got) != 0 {
 		t.Errorf("after the purge: %v", bodies(got))
 	}
-	if _, err := f.client.DeleteQueue(ctx, &seriatimpb.DeleteQueueRequest{Queue: name}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(f.client.DeleteQueue(ctx, &seriatimpb.DeleteQueueRequest{Queue: name})))
 	_, err = f.client.DeleteQueue(ctx, &seriatimpb.DeleteQueueRequest{Queue: name})
 	wantStatus(t, err, codes.NotFound, "QueueDoesNotExist")
 }
@@ -86,9 +81,7 @@ func TestPages(t *testing.T) {
 	in := &seriatimpb.ListDeadLetterSourcesRequest{Queue: dead, PageSize: 2}
 	for {
 		out, err := f.client.ListDeadLetterSources(ctx, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		got = append(got, out.GetQueues()...)
 		if in.PageToken = out.GetNextPageToken(); in.GetPageToken() == "" {
 			break
@@ -140,7 +133,8 @@ func TestHintAndRecord(t *testing.T) {
 	var trailer metadata.MD
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization",
 		"AWS4-HMAC-SHA256 Credential=AKID/20260101/us-east-1/sqs/aws4_request, Signature=0")
-	if _, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}},
+	one := []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}
+	if _, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name, Messages: one},
 		grpc.Trailer(&trailer)); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -27,9 +28,7 @@ func (f *fixture) schedule(queue, group, body string, at int64) *seriatimpb.Send
 func (f *fixture) cancel(in *seriatimpb.CancelScheduledRequest) *seriatimpb.Failure {
 	f.t.Helper()
 	out, err := f.messages().CancelScheduled(f.t.Context(), in)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	return out.GetOutcomes()[0].GetFailure()
 }
 
@@ -76,9 +75,7 @@ func TestPeek(t *testing.T) {
 	in := &seriatimpb.PeekRequest{Queue: name, MaxMessages: 2}
 	for {
 		out, err := f.messages().Peek(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		for _, m := range out.GetMessages() {
 			got = append(got, m.GetMessage().GetBody()+" "+m.GetState().String())
 			if m.GetMessage().GetReceiptHandle() != "" || m.GetVisibleAtMs() == 0 {
@@ -118,9 +115,7 @@ func TestPeekOfLongMessages(t *testing.T) {
 	in, seen := &seriatimpb.PeekRequest{Queue: name}, 0
 	for {
 		out, err := f.messages().Peek(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		if len(out.GetMessages()) > 4 {
 			t.Errorf("%d messages at once", len(out.GetMessages()))
 		}

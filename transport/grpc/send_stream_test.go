@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -29,12 +30,8 @@ type sender struct {
 func (f *fixture) sender(name string) *sender {
 	f.t.Helper()
 	stream, err := f.client.SendStream(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	if err := stream.Send(&seriatimpb.SendStreamRequest{Queue: name}); err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
+	clustertest.Must(f.t, stream.Send(&seriatimpb.SendStreamRequest{Queue: name}))
 	if out, err := stream.Recv(); err != nil || out.GetUnansweredMax() != unansweredMax {
 		f.t.Fatal(out, err)
 	}
@@ -43,9 +40,7 @@ func (f *fixture) sender(name string) *sender {
 
 func (s *sender) send(messages ...*seriatimpb.OutgoingMessage) {
 	s.t.Helper()
-	if err := s.stream.Send(&seriatimpb.SendStreamRequest{FirstNumber: s.next, Messages: messages}); err != nil {
-		s.t.Fatal(err)
-	}
+	clustertest.Must(s.t, s.stream.Send(&seriatimpb.SendStreamRequest{FirstNumber: s.next, Messages: messages}))
 	s.next += uint64(len(messages))
 }
 
@@ -55,9 +50,7 @@ func (s *sender) results(n int) []*seriatimpb.SendResult {
 	var results []*seriatimpb.SendResult
 	for len(results) < n {
 		out, err := s.stream.Recv()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		clustertest.Must(s.t, err)
 		if out.GetFirstNumber() != s.heard {
 			s.t.Fatalf("results from %d, want %d", out.GetFirstNumber(), s.heard)
 		}
@@ -95,9 +88,7 @@ func TestSendStreamOrder(t *testing.T) {
 	}()
 	results := s.results(groups * each)
 	<-ended
-	if err := s.stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, s.stream.CloseSend())
 	if err := s.ended(); !errors.Is(err, io.EOF) {
 		t.Errorf("ended with %v", err)
 	}
@@ -119,9 +110,7 @@ func TestSendStreamOrder(t *testing.T) {
 			got[m.GetGroupId()] = append(got[m.GetGroupId()], m.GetBody())
 			handles = append(handles, m.GetReceiptHandle())
 		}
-		if _, err := f.client.Delete(t.Context(), &seriatimpb.DeleteRequest{Queue: name, ReceiptHandles: handles}); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(f.client.Delete(t.Context(), &seriatimpb.DeleteRequest{Queue: name, ReceiptHandles: handles})))
 	}
 	for g := range groups {
 		bodies := got[fmt.Sprint("g", g)]
@@ -137,7 +126,8 @@ func TestSendStreamRefusals(t *testing.T) {
 	name := f.create(nil)
 	s := f.sender(name)
 	good := outgoingMessage("g", "good")
-	s.send(good, &seriatimpb.OutgoingMessage{Body: "no deduplication id", GroupId: new("g")}, outgoingMessage("h", ""), outgoingMessage("g", "better"))
+	noID := &seriatimpb.OutgoingMessage{Body: "no deduplication id", GroupId: new("g")}
+	s.send(good, noID, outgoingMessage("h", ""), outgoingMessage("g", "better"))
 	results := s.results(4)
 	for i, want := range []string{"", "InvalidParameterValue", "MissingParameter", ""} {
 		if got := results[i].GetFailure().GetReason(); got != want {
@@ -148,9 +138,7 @@ func TestSendStreamRefusals(t *testing.T) {
 	if r := s.results(1)[0]; !r.GetDuplicate() || r.GetMessageId() != results[0].GetMessageId() {
 		t.Errorf("%v", r)
 	}
-	if err := s.stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, s.stream.CloseSend())
 	if err := s.ended(); !errors.Is(err, io.EOF) {
 		t.Errorf("ended with %v", err)
 	}
@@ -180,14 +168,10 @@ func TestSendStreamBadRequests(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			stream, err := f.client.SendStream(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			for _, in := range []*seriatimpb.SendStreamRequest{tc.first, tc.second} {
 				if in != nil {
-					if err := stream.Send(in); err != nil {
-						t.Fatal(err)
-					}
+					clustertest.Must(t, stream.Send(in))
 				}
 			}
 			for err == nil {
@@ -341,9 +325,7 @@ func TestSendStreamDrain(t *testing.T) {
 	}
 	wantStatus(t, s.ended(), codes.Unavailable, reasonDraining)
 	stream, err := f.client.SendStream(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	_, err = stream.Recv()
 	wantStatus(t, err, codes.Unavailable, reasonDraining)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -22,9 +23,7 @@ func sendRequests(tb testing.TB) map[string]bool {
 	group, id, delay := "group", strings.Repeat("i", 128), int32(5)
 	bytes := func(messages ...*seriatimpb.OutgoingMessage) string {
 		b, err := proto.Marshal(&seriatimpb.SendRequest{Queue: "orders.fifo", Messages: messages})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		clustertest.Must(tb, err)
 		return string(b)
 	}
 	usual := &seriatimpb.OutgoingMessage{Body: strings.Repeat("äx", 9000), GroupId: &group, DeduplicationId: &id}
@@ -105,9 +104,7 @@ func TestAppendSendResponse(t *testing.T) {
 			t.Errorf("%v: written %t, want %t", m, ours, c.ours)
 		}
 		want, err := proto.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		if got, err := marshalAppend([]byte("before"), m); err != nil || string(got) != "before"+string(want) {
 			t.Errorf("%v: got %q, %v, want %q", m, got, err, want)
 		}

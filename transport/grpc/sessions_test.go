@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	"github.com/seriatimq/seriatim/transport/service"
 )
@@ -24,9 +25,7 @@ func (f *fixture) accept(queue, id string) *seriatimpb.SessionRef {
 		in.SessionId = &id
 	}
 	out, err := f.sessions().AcceptSession(f.t.Context(), in)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	return out.GetSession()
 }
 
@@ -35,9 +34,7 @@ func (f *fixture) receiveIn(queue string, session *seriatimpb.SessionRef, wait i
 	f.t.Helper()
 	out, err := f.client.Receive(f.t.Context(), &seriatimpb.ReceiveRequest{Queue: queue, Session: session, MaxMessages: new(int32(10)),
 		WaitSeconds: &wait})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	return out.GetMessages()
 }
 
@@ -82,9 +79,7 @@ func TestSession(t *testing.T) {
 	if err != nil || renewed.GetSession().GetToken() != held.GetToken() || renewed.GetLockedUntilMs() < time.Now().UnixMilli()+50_000 {
 		t.Errorf("renewed: %v %v", renewed, err)
 	}
-	if _, err := f.sessions().ReleaseSession(ctx, &seriatimpb.ReleaseSessionRequest{Queue: name, Session: held}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(f.sessions().ReleaseSession(ctx, &seriatimpb.ReleaseSessionRequest{Queue: name, Session: held})))
 	_, err = f.sessions().RenewSession(ctx, &seriatimpb.RenewSessionRequest{Queue: name, Session: held})
 	wantStatus(t, err, codes.Aborted, "SessionLockLost")
 	_, err = f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, Session: held,
@@ -104,9 +99,7 @@ func TestSessionState(t *testing.T) {
 	state := func() []byte {
 		t.Helper()
 		out, err := f.sessions().GetSessionState(ctx, &seriatimpb.GetSessionStateRequest{Queue: name, Session: held})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		return out.State
 	}
 	set := func(value []byte) error {
@@ -132,9 +125,7 @@ func TestSessionState(t *testing.T) {
 	var last int64
 	for {
 		out, err := f.sessions().ListSessions(ctx, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		for _, s := range out.GetSessions() {
 			listed, last = append(listed, s.GetSessionId()), s.GetStateSetAtMs()
 		}
@@ -204,9 +195,7 @@ func TestWaitingForSessions(t *testing.T) {
 		failed <- err
 	}()
 	awaitWaiting(t, 1)
-	if _, err := f.sessions().ReleaseSession(ctx, &seriatimpb.ReleaseSessionRequest{Queue: name, Session: held}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(f.sessions().ReleaseSession(ctx, &seriatimpb.ReleaseSessionRequest{Queue: name, Session: held})))
 	wantStatus(t, <-failed, codes.Aborted, "SessionLockLost")
 	_, err := f.sessions().AcceptSession(ctx, &seriatimpb.AcceptSessionRequest{Queue: f.create(nil), WaitSeconds: 1})
 	wantStatus(t, err, codes.DeadlineExceeded, "NoSessionAvailable")
@@ -230,9 +219,7 @@ func TestSessionAttempts(t *testing.T) {
 			WaitSeconds: 20})
 	}
 	first, err := accept("1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for _, id := range []*string{nil, new(first.GetSession().GetSessionId())} {
 		again, err := accept("1", id)
 		if err != nil || again.GetSession().GetToken() != first.GetSession().GetToken() ||

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	"github.com/seriatimq/seriatim/transport/service"
@@ -21,14 +22,10 @@ func (f *fixture) topic(attributes map[string]string, queues ...string) (seriati
 	client, name := seriatimpb.NewTopicsClient(f.conn), fmt.Sprintf("t%d.fifo", queueNumber.Add(1))
 	all := map[string]string{"FifoTopic": "true"}
 	maps.Copy(all, attributes)
-	if _, err := client.CreateTopic(f.t.Context(), &seriatimpb.CreateTopicRequest{Topic: name, Attributes: all}); err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, clustertest.Err(client.CreateTopic(f.t.Context(), &seriatimpb.CreateTopicRequest{Topic: name, Attributes: all})))
 	for _, q := range queues {
 		in := &seriatimpb.SubscribeRequest{Topic: name, Queue: q, Attributes: map[string]string{"RawMessageDelivery": "true"}}
-		if _, err := client.Subscribe(f.t.Context(), in); err != nil {
-			f.t.Fatal(err)
-		}
+		clustertest.Must(f.t, clustertest.Err(client.Subscribe(f.t.Context(), in)))
 	}
 	return client, name
 }
@@ -56,9 +53,7 @@ func TestTopics(t *testing.T) {
 		t.Error(err)
 	}
 	read, err := client.GetTopicAttributes(ctx, &seriatimpb.GetTopicAttributesRequest{Topic: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	withLabel := read.GetAttributes()["Policy"]
 	if _, err := client.RemoveTopicPermission(ctx, &seriatimpb.RemoveTopicPermissionRequest{Topic: name, Label: "l"}); err != nil {
 		t.Error(err)
@@ -77,9 +72,7 @@ func TestTopics(t *testing.T) {
 	if _, err := client.TagTopic(ctx, &seriatimpb.TagTopicRequest{Topic: name, Tags: map[string]string{"a": "1", "b": "2"}}); err != nil {
 		t.Error(err)
 	}
-	if _, err := client.UntagTopic(ctx, &seriatimpb.UntagTopicRequest{Topic: name, Keys: []string{"a", "a", "x"}}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(client.UntagTopic(ctx, &seriatimpb.UntagTopicRequest{Topic: name, Keys: []string{"a", "a", "x"}})))
 	tags, err := client.ListTopicTags(ctx, &seriatimpb.ListTopicTagsRequest{Topic: name})
 	if diff := cmp.Diff(map[string]string{"b": "2"}, tags.GetTags()); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
@@ -88,9 +81,7 @@ func TestTopics(t *testing.T) {
 		t.Errorf("%+v", record)
 	}
 	for range 2 { // deleting it again is no error
-		if _, err := client.DeleteTopic(ctx, &seriatimpb.DeleteTopicRequest{Topic: name}); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, clustertest.Err(client.DeleteTopic(ctx, &seriatimpb.DeleteTopicRequest{Topic: name})))
 	}
 	_, err = client.GetTopicAttributes(ctx, &seriatimpb.GetTopicAttributesRequest{Topic: name})
 	wantStatus(t, err, codes.NotFound, "NotFound")
@@ -167,9 +158,7 @@ func TestSubscriptions(t *testing.T) {
 		t.Errorf("%v %v", read, err)
 	}
 	for range 2 {
-		if _, err := client.Unsubscribe(ctx, &seriatimpb.UnsubscribeRequest{SubscriptionArn: arn}); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, clustertest.Err(client.Unsubscribe(ctx, &seriatimpb.UnsubscribeRequest{SubscriptionArn: arn})))
 	}
 	_, err = client.GetSubscriptionAttributes(ctx, &seriatimpb.GetSubscriptionAttributesRequest{SubscriptionArn: arn})
 	wantStatus(t, err, codes.NotFound, "NotFound")
@@ -186,14 +175,10 @@ func TestPublish(t *testing.T) {
 	with.Attributes = map[string]*seriatimpb.Attribute{"n": {DataType: number, Value: &seriatimpb.Attribute_Text{Text: "7"}}}
 	first, err := client.Publish(t.Context(), &seriatimpb.PublishRequest{Topic: name,
 		Messages: []*seriatimpb.TopicMessage{published("g", "a"), with}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	again, err := client.Publish(t.Context(), &seriatimpb.PublishRequest{Topic: name,
 		Messages: []*seriatimpb.TopicMessage{published("g", "b")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	a, b, repeated := first.GetResults()[0], first.GetResults()[1], again.GetResults()[0]
 	if a.GetDuplicate() || b.GetDuplicate() || a.GetSequenceNumber() >= b.GetSequenceNumber() || a.GetFirstAcceptedAtMs() == 0 {
 		t.Errorf("%v", first)
@@ -292,9 +277,7 @@ func TestPublishStream(t *testing.T) {
 	name := f.create(nil)
 	client, topic := f.topic(nil, name)
 	stream, err := client.PublishStream(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	frames := []*seriatimpb.PublishStreamRequest{{Topic: topic}}
 	next := uint64(1)
 	for i := range 4 {
@@ -304,13 +287,9 @@ func TestPublishStream(t *testing.T) {
 		next += uint64(len(messages))
 	}
 	for _, frame := range frames {
-		if err := stream.Send(frame); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, stream.Send(frame))
 	}
-	if err := stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, stream.CloseSend())
 	opened, err := stream.Recv()
 	if err != nil || opened.GetUnansweredMax() != unansweredMax {
 		t.Fatal(opened, err)
@@ -363,17 +342,13 @@ func TestPublishStreamOpening(t *testing.T) {
 		if err == nil && c.first == nil {
 			err = stream.CloseSend()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		_, err = stream.Recv()
 		wantStatus(t, err, c.code, c.reason)
 	}
 	f.server.Drain()
 	stream, err := client.PublishStream(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	_, err = stream.Recv()
 	wantStatus(t, err, codes.Unavailable, reasonDraining)
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -24,14 +25,10 @@ func TestUnaryAsTheLibrary(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
 	send, err := proto.Marshal(&seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	unknown, err := proto.Marshal(&seriatimpb.SendRequest{Queue: "none-at-all-%-ü",
 		Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "a")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	through := &http.Transport{Protocols: &protocols}
@@ -39,9 +36,7 @@ func TestUnaryAsTheLibrary(t *testing.T) {
 	call := func(path string, header http.Header, body []byte) string {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+f.port.Addr().String()+path,
 			io.NopCloser(bytes.NewReader(body)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		r.Header = header
 		answer, err := through.RoundTrip(r)
 		if err != nil {
@@ -114,9 +109,7 @@ func TestCompressionIsRefused(t *testing.T) {
 	_, err := f.client.Send(t.Context(), in, compressed)
 	wantStatus(t, err, codes.Unimplemented, "Unimplemented")
 	stream, err := f.client.SendStream(t.Context(), compressed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	_ = stream.Send(&seriatimpb.SendStreamRequest{Queue: name}) // the answer may have come before it
 	_, err = stream.Recv()
 	wantStatus(t, err, codes.Unimplemented, "Unimplemented")
@@ -169,9 +162,7 @@ func TestUnaryMethods(t *testing.T) {
 func TestTimeoutOfTheCall(t *testing.T) {
 	f := newFixture(t, nil)
 	body, err := proto.Marshal(&seriatimpb.AcceptSessionRequest{Queue: f.create(nil), WaitSeconds: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	through := &http.Transport{Protocols: &protocols}
@@ -179,18 +170,12 @@ func TestTimeoutOfTheCall(t *testing.T) {
 	message := append([]byte{0, 0, 0, 0, byte(len(body))}, body...)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
 		"http://"+f.port.Addr().String()+"/seriatim.v1.Sessions/AcceptSession", bytes.NewReader(message))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	r.Header = http.Header{"Content-Type": {contentType}, "Te": {"trailers"}, "Grpc-Timeout": {"200m"}}
 	answer, err := through.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(io.Copy(io.Discard, answer.Body)))
 	if got := answer.Trailer.Get("Grpc-Status") + answer.Header.Get("Grpc-Status"); got != fmt.Sprint(uint32(codes.DeadlineExceeded)) {
 		t.Errorf("status %s: %s", got, answer.Trailer.Get("Grpc-Message"))
 	}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // waiters is a server whose requests wait until their client leaves or release is closed.
@@ -38,9 +40,7 @@ func newWaiters(t *testing.T, secure *tls.Config, requests int) *waiters {
 		_, _ = out.Write(body)
 	})})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	w.address = listener.Addr().String()
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
@@ -66,9 +66,7 @@ func newWaiters(t *testing.T, secure *tls.Config, requests int) *waiters {
 func (w *waiters) client(t *testing.T, secure *tls.Config, body string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", w.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	if secure != nil {
 		conn = tls.Client(conn, secure)
@@ -190,12 +188,8 @@ func TestRequestsThatEndAsTheyAreWatched(t *testing.T) {
 					return
 				}
 			}
-			if _, err := http.ReadResponse(reader, nil); err != nil {
-				t.Error(err)
-			}
-			if _, err := io.WriteString(conn, post("stay")); err != nil {
-				t.Error(err)
-			}
+			clustertest.Check(t, clustertest.Err(http.ReadResponse(reader, nil)))
+			clustertest.Check(t, clustertest.Err(io.WriteString(conn, post("stay"))))
 			<-w.waiting
 		})
 	}

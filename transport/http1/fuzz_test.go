@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
@@ -131,9 +132,7 @@ func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answ
 	take := func(c net.Conn) {
 		handedOver = true
 		handed, err := io.ReadAll(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		remaining = handed
 	}
 	s := New(t.Context(), Config{Handler: &seen, Now: time.Now, Logger: quiet(), Handover: take})
@@ -166,9 +165,7 @@ func servedByNetHTTP(t *testing.T, input []byte, piece int) []arrived {
 	go func() { done <- s.Serve(listener) }()
 	listener.conns <- conn
 	<-conn.end
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, s.Close())
 	<-done
 	return seen
 }

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/limits"
 )
@@ -72,18 +73,14 @@ func post(body string) string {
 
 func write(t *testing.T, conn net.Conn, text string) {
 	t.Helper()
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(io.WriteString(conn, text)))
 }
 
 // wantAnswer reads one answer.
 func wantAnswer(t *testing.T, r *bufio.Reader, status int, body string) *http.Response {
 	t.Helper()
 	response, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	got, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != status || string(got) != body {
 		t.Errorf("got %d %.100q, %v, want %d %q", response.StatusCode, got, err, status, body)
@@ -226,9 +223,7 @@ func TestPanicLeavesItsTurn(t *testing.T) {
 
 func shutdown(t *testing.T, s *Server) {
 	t.Helper()
-	if err := s.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, s.Shutdown(t.Context()))
 	synctest.Wait()
 }
 
@@ -307,9 +302,7 @@ func heap() int {
 
 func shutdownNow(t *testing.T, s *Server) {
 	t.Helper()
-	if err := s.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, s.Shutdown(t.Context()))
 }
 
 // TestBodiesOverBudget checks that incomplete bodies hold no more than the budget. A body without

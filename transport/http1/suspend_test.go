@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // suspending suspends each request until release is closed or its context ends, and then answers
@@ -97,9 +99,7 @@ func TestShutdownWhileSuspended(t *testing.T) {
 		if response := wantAnswer(t, reader, http.StatusOK, "answered"); !response.Close {
 			t.Error("the connection is to be used again")
 		}
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, <-ended)
 
 		s = newServer(t, Config{Handler: suspending(t, nil)})
 		conn, reader = dial(t, s)

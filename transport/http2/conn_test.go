@@ -18,6 +18,7 @@ import (
 	frame "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
@@ -58,9 +59,7 @@ func dialPeer(t *testing.T, handler http.HandlerFunc, preface string) *peer {
 	go p.read()
 	t.Cleanup(func() {
 		_ = here.Close() // it may be closed already
-		if err := p.server.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, p.server.Shutdown(context.Background()))
 		for range p.frames { // until all goroutines are gone
 		}
 	})
@@ -123,9 +122,7 @@ func (p *peer) request(stream uint32, ended bool, headers ...string) {
 	p.block.Reset()
 	all := append([]string{":method", "POST", ":scheme", "http", ":path", "/", ":authority", "h"}, headers...)
 	for i := 0; i < len(all); i += 2 {
-		if err := p.coder.WriteField(hpack.HeaderField{Name: all[i], Value: all[i+1]}); err != nil {
-			p.t.Fatal(err)
-		}
+		clustertest.Must(p.t, p.coder.WriteField(hpack.HeaderField{Name: all[i], Value: all[i+1]}))
 	}
 	p.sent(p.out.WriteHeaders(frame.HeadersFrameParam{StreamID: stream, BlockFragment: p.block.Bytes(), EndStream: ended,
 		EndHeaders: true}))
@@ -519,9 +516,7 @@ func TestResetBodyIsNotWhole(t *testing.T) {
 		const size, some = 10_000, 4096
 		read, reset := make(chan struct{}), make(chan struct{})
 		p := dialPeer(t, func(_ http.ResponseWriter, r *http.Request) {
-			if _, err := io.ReadFull(r.Body, make([]byte, some)); err != nil {
-				t.Error(err)
-			}
+			clustertest.Check(t, clustertest.Err(io.ReadFull(r.Body, make([]byte, some))))
 			close(read)
 			<-reset
 			if rest, err := io.ReadAll(r.Body); err == nil {
@@ -614,18 +609,14 @@ func TestOthers(t *testing.T) {
 			given := make(chan net.Conn, 1) // the one connection
 			s := New(t.Context(), Config{Now: time.Now, Others: func(c net.Conn) { given <- c }, Logger: slog.New(slog.DiscardHandler)})
 			s.Serve(there)
-			if _, err := here.Write([]byte(text)); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, clustertest.Err(here.Write([]byte(text))))
 			got := make([]byte, len(text))
 			conn := <-given
 			if _, err := io.ReadFull(conn, got); err != nil || string(got) != text {
 				t.Errorf("got %q, %v", got, err)
 			}
 			_, _ = here.Close(), conn.Close() // they were pipes
-			if err := s.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
+			clustertest.Check(t, s.Shutdown(t.Context()))
 		})
 	}
 }

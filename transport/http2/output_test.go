@@ -14,6 +14,8 @@ import (
 
 	frame "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // writes is a connection whose writes succeed at once, as if the kernel had buffered them.
@@ -89,8 +91,6 @@ func TestAnswersLeaveTogether(t *testing.T) {
 			t.Errorf("%d answers in %d writes, want %d in a few", ended, n, calls)
 		}
 		_ = here.Close()
-		if err := s.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, s.Shutdown(context.Background()))
 	})
 }

@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/budget"
 )
 
@@ -35,9 +36,7 @@ type served struct {
 func serve(t *testing.T, handler http.HandlerFunc) *served {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	through := &http.Transport{Protocols: &protocols}
@@ -63,9 +62,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *served {
 		<-accepting
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := s.server.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, s.server.Shutdown(ctx))
 		if n := s.server.Panics(); n > 0 {
 			t.Errorf("%d panics", n)
 		}
@@ -77,9 +74,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *served {
 func described(t *testing.T, client *http.Client, method, url string, header http.Header, body io.Reader) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	maps.Copy(r.Header, header)
 	answer, err := client.Do(r)
 	if err != nil {
@@ -167,17 +162,13 @@ func TestSameAsNetHTTP(t *testing.T) {
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	theirs := &http.Server{Handler: http.HandlerFunc(handler), Protocols: &protocols, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	done := make(chan error, 1) // the one result
 	go func() { done <- theirs.Serve(listener) }()
 	defer func() {
 		ours.client.CloseIdleConnections()
-		if err := theirs.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, theirs.Shutdown(t.Context()))
 		<-done
 	}()
 	large := strings.Repeat("x", 3<<20)
@@ -285,17 +276,13 @@ func TestReadsOnBesideSlowHandlers(t *testing.T) {
 	}
 	alone := func() {
 		for range aloneMin + 5 {
-			if err := get(t.Context(), "/"); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, get(t.Context(), "/"))
 		}
 	}
 	alone()
 	first := make(chan error, 1) // the one answer
 	go func() { first <- get(t.Context(), "/first") }()
-	if err := errors.Join(get(t.Context(), "/second"), <-first); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(get(t.Context(), "/second"), <-first))
 	alone()
 	leaving, leave := context.WithCancel(t.Context())
 	go func() { first <- get(leaving, "/left") }()
@@ -331,9 +318,7 @@ func TestShutdownWaits(t *testing.T) {
 	if answer := <-got; !strings.HasSuffix(answer, "whole") {
 		t.Errorf("got %s", answer)
 	}
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, <-stopped)
 }
 
 // Requests that last longer than Shutdown's context are ended.

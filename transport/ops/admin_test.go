@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 	"github.com/seriatimq/seriatim/transport/service"
@@ -35,9 +36,7 @@ func newNode(t *testing.T, commands ...queue.Command) *node {
 	commands = append([]queue.Command{&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: strings.Repeat("0a", 16)}},
 		commands...)
 	for _, c := range commands {
-		if _, err := n.broker.Apply(start, c); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(n.broker.Apply(start, c)))
 	}
 	return n
 }
@@ -114,9 +113,7 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	_, body := get(newAdmin(newNode(t)), "/v1/status")
 	var got map[string]any
-	if err := json.Unmarshal([]byte(body), &got); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, json.Unmarshal([]byte(body), &got))
 	for _, name := range []string{
 		"nodeId", "nodeName", "clusterId", "role", "term", "leaderId", "leaderName", "commitIndex", "appliedIndex",
 		"lastSnapshotIndex", "logTimeMs", "stateHash", "version", "peers",
@@ -202,9 +199,7 @@ func TestQueues(t *testing.T) {
 		if code != 200 {
 			t.Fatalf("%d %s", code, body)
 		}
-		if err := json.Unmarshal([]byte(body), &out); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, json.Unmarshal([]byte(body), &out))
 		return out
 	}
 	all := read("")
@@ -249,9 +244,7 @@ func TestPeek(t *testing.T) {
 		if code != 200 {
 			t.Fatalf("%d %s", code, body)
 		}
-		if err := json.Unmarshal([]byte(body), &out); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, json.Unmarshal([]byte(body), &out))
 		return out
 	}
 	all := read("/v1/queues/a.fifo/messages")

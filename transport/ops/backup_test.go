@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -26,15 +27,11 @@ func openNode(t *testing.T, name string) (*cluster.Node, *httptest.Server) {
 		BootstrapExpect: 1, Log: cluster.LogPolicy{SegmentBytes: 1 << 20}, Logger: logger,
 		Fatal: func(code cluster.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	server := httptest.NewServer(New(Options{Node: n, Now: time.Now, Logger: logger}))
 	t.Cleanup(func() {
 		server.Close()
-		if err := n.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, n.Close(context.WithoutCancel(t.Context())))
 	})
 	for deadline := time.Now().Add(time.Minute); n.Ready() != nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -47,9 +44,7 @@ func openNode(t *testing.T, name string) (*cluster.Node, *httptest.Server) {
 func download(t *testing.T, from string) (*http.Response, string) {
 	t.Helper()
 	response, err := http.Get(from + "/v1/backup")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
@@ -61,22 +56,16 @@ func download(t *testing.T, from string) (*http.Response, string) {
 func upload(t *testing.T, to, content string) (int, string) {
 	t.Helper()
 	response, err := http.Post(to+"/v1/restore", backupMediaType, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return response.StatusCode, string(answer)
 }
 
 func TestBackupAndRestoreOverHTTP(t *testing.T) {
 	old, from := openNode(t, "old")
-	if _, err := old.Submit(t.Context(), &queue.CreateQueue{Queue: "orders"}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(old.Submit(t.Context(), &queue.CreateQueue{Queue: "orders"})))
 	response, content := download(t, from.URL)
 	status := old.Status()
 	if response.Header.Get(headerIndex) != fmt.Sprint(status.AppliedIndex) || response.Header.Get(headerStateHash) != status.StateHash ||

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -47,9 +48,7 @@ func (n *node) apply(tb testing.TB, cmd queue.Command) {
 	tb.Helper()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, err := n.broker.Apply(start, cmd); err != nil {
-		tb.Fatal(err)
-	}
+	clustertest.Must(tb, clustertest.Err(n.broker.Apply(start, cmd)))
 	n.broker.TakeEvents(nil)
 }
 

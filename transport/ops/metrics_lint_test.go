@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // units matches names whose end tells the unit of a metric. Names that only count things have no
@@ -19,9 +20,7 @@ func TestMetricsAreClean(t *testing.T) {
 	t.Parallel()
 	_, text := get(newAdmin(filled(t)), "/metrics")
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 var loopback = Addresses{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
@@ -66,9 +68,7 @@ func TestPostRefusesAddresses(t *testing.T) {
 	t.Parallel()
 	url, connections := subscriber(t, func(http.ResponseWriter, *http.Request) {})
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	p := poster(t, Addresses{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "[::127.0.0.1]", "0.0.0.0", "[::]", "127.1.2.3"} {
 		status, err := p.Post(t.Context(), "http://"+host+":"+port+"/secret?token=1", nil, "")

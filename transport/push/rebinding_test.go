@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // nameServer answers queries for IPv4 addresses with the result of answers, and other queries with
@@ -18,9 +20,7 @@ import (
 func nameServer(t *testing.T, answers func() []string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	done := make(chan struct{})
 	t.Cleanup(func() {
 		conn.Close()
@@ -67,9 +67,7 @@ func twoAddresses(t *testing.T, first, second string) (a, b net.Listener, port s
 	t.Helper()
 	for {
 		a, err := net.Listen("tcp", first+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		_, port, _ := net.SplitHostPort(a.Addr().String())
 		if b, err := net.Listen("tcp", second+":"+port); err == nil {
 			return a, b, port

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
@@ -96,9 +97,7 @@ func (f *fixture) call(protocol, action string, in members) answer {
 		request, err = http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+"/", strings.NewReader(form.Encode()))
 		request.Header.Set("Content-Type", aws.FormType+"; charset=utf-8")
 	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	return f.do(protocol, request)
 }
 
@@ -108,14 +107,10 @@ var requestID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab]
 func (f *fixture) do(protocol string, request *http.Request) answer {
 	f.t.Helper()
 	response, err := f.server.Client().Do(request)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	clustertest.Must(f.t, err)
 	a := answer{status: response.StatusCode, header: response.Header, body: string(body), protocol: protocol}
 	id := response.Header.Get("x-amzn-RequestId")
 	if !requestID.MatchString(id) {

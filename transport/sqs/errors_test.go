@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
@@ -422,9 +423,7 @@ func TestSignaturesOfNativeCalls(t *testing.T) {
 	} {
 		body := url.Values{"Action": {"GetQueueAttributes"}, "Version": {"2012-11-05"}, "QueueUrl": {f.url("q")}}.Encode()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		(&sigv4.Signer{KeyID: key.id, Secret: key.secret, Region: "us-east-1", Service: "sqs", Now: time.Now}).SignHead(r)
 		r.Header.Set("Content-Type", aws.FormType)
 		if got := f.do(aws.Query, r); got.status != want || want == http.StatusForbidden && got.code != "SignatureDoesNotMatch" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
@@ -36,9 +37,7 @@ func TestNoRoom(t *testing.T) {
 	f.call(aws.JSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": strings.Repeat("x", 2000)})
 	request := func(action, body string) *http.Request {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		r.Header.Set("Content-Type", aws.JSONType)
 		r.Header.Set("X-Amz-Target", targetPrefix+action)
 		return r

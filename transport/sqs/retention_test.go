@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
@@ -119,9 +120,7 @@ func TestWaitingPollsKeepLittle(t *testing.T) {
 					server.Serve(theirs)
 					for _, part := range [][]byte{fmt.Appendf(nil, head, len(r.body)+len(padding), r.contentType, r.header),
 						[]byte(r.body), padding} {
-						if _, err := ours.Write(part); err != nil {
-							t.Fatal(err)
-						}
+						clustertest.Must(t, clustertest.Err(ours.Write(part)))
 					}
 				}
 				synctest.Wait()

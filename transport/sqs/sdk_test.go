@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/schemas"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/traits"
 
@@ -185,50 +184,6 @@ func (f *fixture) sdk(attempts int) *sdk.Client {
 		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
 		Retryer:     retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = attempts; o.MaxBackoff = 1 }),
 	})
-}
-
-// TestSDK sends, receives and deletes through the SDK, which checks digests.
-func TestSDK(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	client, ctx := f.sdk(1), t.Context()
-	created, err := client.CreateQueue(ctx, &sdk.CreateQueueInput{QueueName: sdkaws.String("q.fifo"),
-		Attributes: map[string]string{"FifoQueue": "true"}, Tags: map[string]string{"a": "b"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = client.SendMessage(ctx, &sdk.SendMessageInput{
-		QueueUrl: created.QueueUrl, MessageBody: sdkaws.String("body \u00e9\r\n"), MessageGroupId: sdkaws.String("g"),
-		MessageDeduplicationId: sdkaws.String("d"),
-		MessageAttributes: map[string]types.MessageAttributeValue{
-			"s": {DataType: sdkaws.String("String"), StringValue: sdkaws.String("v")},
-			"b": {DataType: sdkaws.String("Binary"), BinaryValue: []byte{0, 255}},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	received, err := client.ReceiveMessage(ctx, &sdk.ReceiveMessageInput{
-		QueueUrl: created.QueueUrl, MessageAttributeNames: []string{"All"},
-		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
-	})
-	if err != nil || len(received.Messages) != 1 {
-		t.Fatalf("got %+v, %v", received, err)
-	}
-	m := received.Messages[0]
-	if *m.Body != "body \u00e9\r\n" || m.Attributes["SenderId"] != "AKIDEXAMPLE" ||
-		string(m.MessageAttributes["b"].BinaryValue) != "\x00\xff" {
-		t.Errorf("got %+v", m)
-	}
-	if _, err := client.DeleteMessage(ctx, &sdk.DeleteMessageInput{QueueUrl: created.QueueUrl,
-		ReceiptHandle: m.ReceiptHandle}); err != nil {
-		t.Error(err)
-	}
-	_, err = client.GetQueueUrl(ctx, &sdk.GetQueueUrlInput{QueueName: sdkaws.String("none")})
-	var missing *types.QueueDoesNotExist
-	if !errors.As(err, &missing) || missing.ErrorCode() != "AWS.SimpleQueueService.NonExistentQueue" {
-		t.Errorf("got %v", err)
-	}
 }
 
 // TestSDKRetries makes sure that the SDK retries the answers that say "retry".

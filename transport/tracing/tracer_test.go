@@ -14,6 +14,7 @@ import (
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/tracing"
@@ -52,9 +53,7 @@ func newTracer(t *testing.T, endpoint string, ratio float64) (*tracing.Tracer, *
 	tracer, err := tracing.New(t.Context(), tracing.Options{
 		Endpoint: endpoint, Ratio: ratio, Node: "n1", Version: "1.2.3", Logger: slog.New(slog.NewTextHandler(log, nil)), Now: time.Now,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return tracer, log
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 func oneTurn(now func() time.Time) *Limiter {
@@ -171,19 +173,13 @@ func TestCloseEndsWaits(t *testing.T) {
 // A client that does not read its answer does not occupy a turn.
 func TestWriteThatWaits(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer listener.Close()
 	client, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer client.Close()
 	accepted, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	l := oneTurn(time.Now)
 	c := l.Wrap(accepted)
 	defer c.Close()
@@ -203,9 +199,7 @@ func TestWriteThatWaits(t *testing.T) {
 	if n, err := io.CopyN(io.Discard, client, size); err != nil {
 		t.Errorf("%d bytes were read: %v", n, err)
 	}
-	if err := <-wrote; err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, <-wrote)
 	turn.End(0)
 	if l.free != 1 {
 		t.Errorf("%d turns are free", l.free)

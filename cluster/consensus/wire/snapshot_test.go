@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
@@ -35,23 +36,17 @@ func TestWantedBodiesArriveAsTheyWereAskedFor(t *testing.T) {
 		}
 	}
 	for _, part := range [][]byte{nil, []byte("part"), make([]byte, PartMax)} {
-		if err := sender.SendPart(part); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, sender.SendPart(part))
 		if got, err := receiver.Part(); err != nil || !bytes.Equal(got, part) {
 			t.Errorf("of %d bytes %d arrived, %v", len(part), len(got), err)
 		}
 	}
 	answer, got := &raft.InstallSnapshotResponse{RPCHeader: header, Term: 5, Success: true}, &raft.InstallSnapshotResponse{}
-	if err := receiver.Reply(answer, nil); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, receiver.Reply(answer, nil))
 	if _, answered, err := sender.Wanted(got); err != nil || !answered || !cmp.Equal(answer, got) {
 		t.Errorf("the answer is %+v, %v, %v", got, answered, err)
 	}
-	if err := receiver.Reply(nil, errors.New("no room")); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, receiver.Reply(nil, errors.New("no room")))
 	if _, _, err := sender.Wanted(got); !errors.Is(err, Failure("no room")) {
 		t.Errorf("no answer: %v", err)
 	}
@@ -74,18 +69,14 @@ func TestWrongQuestionsAreDamage(t *testing.T) {
 		e := encoder{conn.frame}
 		fields(&e)
 		conn.frame = e.out
-		if err := conn.write(kindWanted, nil); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, conn.write(kindWanted, nil))
 		if got, _, err := conn.Wanted(nil); !errors.Is(err, frame.ErrDamaged) {
 			t.Errorf("%s: %d bodies, %v", name, len(got), err)
 		}
 	}
 	var network bytes.Buffer
 	conn := NewConn(&network)
-	if err := conn.Ask(&raft.RequestVoteRequest{RPCHeader: header}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, conn.Ask(&raft.RequestVoteRequest{RPCHeader: header}))
 	if _, _, err := conn.Wanted(nil); !errors.Is(err, frame.ErrDamaged) {
 		t.Errorf("a request in place of a question: %v", err)
 	}
@@ -99,9 +90,7 @@ func wantedFields(e *encoder, numbers ...uint64) {
 
 func TestDamagedPartsAreNoticed(t *testing.T) {
 	var network bytes.Buffer
-	if err := NewConn(&network).SendPart([]byte("part of a snapshot")); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, NewConn(&network).SendPart([]byte("part of a snapshot")))
 	sent := network.Bytes()
 	for at := range sent {
 		spoilt := bytes.Clone(sent)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
@@ -125,9 +126,7 @@ func TestAnswersArriveAsTheyWereSent(t *testing.T) {
 			t.Errorf("answer %d (-sent +got):\n%s", i, diff)
 		}
 	}
-	if err := from.Reply((*raft.InstallSnapshotResponse)(nil), errors.New("no room")); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, from.Reply((*raft.InstallSnapshotResponse)(nil), errors.New("no room")))
 	if err := to.Answer(new(raft.InstallSnapshotResponse)); !errors.Is(err, Failure("no room")) {
 		t.Errorf("an answer that was not given: %v", err)
 	}
@@ -154,9 +153,7 @@ func TestAskedNowArrives(t *testing.T) {
 			Entries: []*raft.Log{{Index: 8, Term: 300, Type: raft.LogCommand, Data: bytes.Repeat([]byte("d"), data)}},
 		}
 		var whole bytes.Buffer
-		if err := NewConn(&whole).Ask(request); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, NewConn(&whole).Ask(request))
 		for _, now := range []int{0, 1, frame.Head, whole.Len() - 1, whole.Len()} {
 			network := &some{now: now}
 			conn := NewConn(network)
@@ -165,9 +162,7 @@ func TestAskedNowArrives(t *testing.T) {
 				t.Fatalf("%d of %d bytes are written at once: %v", network.Len(), now, err)
 			}
 			if rest != nil {
-				if err := rest(); err != nil {
-					t.Fatal(err)
-				}
+				clustertest.Must(t, rest())
 			}
 			if !bytes.Equal(network.Bytes(), whole.Bytes()) {
 				t.Errorf("%d bytes of data, %d at once: it arrives changed", data, now)
@@ -184,9 +179,7 @@ func TestFramesStayAsTheyAre(t *testing.T) {
 		RPCHeader: header, Term: 300, PrevLogEntry: 7, PrevLogTerm: 3, LeaderCommitIndex: 6,
 		Entries: []*raft.Log{{Index: 8, Term: 300, Type: raft.LogCommand, Data: []byte("data")}},
 	}
-	if err := conn.Ask(request); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, conn.Ask(request))
 	const want = "01120000 16000000 c84145a6 98be2e10 01 06 03612d31 ac02 07 03 06 01 00 00 08 ac02 04 64617461"
 	if got := fmt.Sprintf("%x", network.Bytes()); got != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("a message is written as\n%s, want\n%s", got, want)
@@ -197,9 +190,7 @@ func TestFramesStayAsTheyAre(t *testing.T) {
 func TestDamageIsNoticed(t *testing.T) {
 	for i, request := range requests()[:8] {
 		var network bytes.Buffer
-		if err := NewConn(&network).Ask(request); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, NewConn(&network).Ask(request))
 		sent := network.Bytes()
 		step := max(1, len(sent)/500, len(sent)>>20*50_000)
 		for at := 0; at < len(sent); at += step {
@@ -223,9 +214,7 @@ func TestSnapshotArrivesAsItWasSent(t *testing.T) {
 		}
 		var network bytes.Buffer
 		from, to := NewConn(&network), NewConn(&network)
-		if err := from.SendSnapshot(bytes.NewReader(content)); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, from.SendSnapshot(bytes.NewReader(content)))
 		sent := bytes.Clone(network.Bytes())
 		got, err := io.ReadAll(to.Snapshot(int64(size)))
 		if err != nil || !bytes.Equal(got, content) {
@@ -271,9 +260,7 @@ func TestLargeEntriesAreNotCopied(t *testing.T) {
 	}
 	allocated := testing.AllocsPerRun(100, func() {
 		network.Reset()
-		if err := conn.Ask(request); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, conn.Ask(request))
 	})
 	if allocated > 2 {
 		t.Errorf("%.0f allocations for a message", allocated)
@@ -289,13 +276,9 @@ func TestLargeEntriesAreNotCopied(t *testing.T) {
 func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
 	var network bytes.Buffer
 	sent := &raft.Log{Index: 1, Data: make([]byte, 1<<20+4<<10)}
-	if err := NewConn(&network).Ask(&raft.AppendEntriesRequest{RPCHeader: header, Entries: []*raft.Log{sent}}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, NewConn(&network).Ask(&raft.AppendEntriesRequest{RPCHeader: header, Entries: []*raft.Log{sent}}))
 	got, err := NewConn(&network).Asked()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if data := got.(*raft.AppendEntriesRequest).Entries[0].Data; cap(data) != len(sent.Data) {
 		t.Errorf("memory for %d bytes, with data of %d", cap(data), len(sent.Data))
 	}
@@ -328,9 +311,7 @@ func FuzzAsked(f *testing.F) {
 			return
 		}
 		var again bytes.Buffer
-		if err := NewConn(&again).Ask(request); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, NewConn(&again).Ask(request))
 		if !bytes.Equal(again.Bytes(), sent) {
 			t.Errorf("%x\nis read as %+v, which is written as\n%x", sent, request, again.Bytes())
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // encoded returns the bytes of a frame.
@@ -108,9 +110,7 @@ func TestFramesAreBounded(t *testing.T) {
 func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
 	r := NewReader(bytes.NewReader(encoded(1, nil, make([]byte, 1<<20+4<<10))), 64, wide)
 	_, _, n, err := r.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if data, err := r.Data(n); err != nil || cap(data) != n {
 		t.Errorf("memory for %d bytes, with data of %d: %v", cap(data), n, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue/message"
 )
 
@@ -40,24 +41,18 @@ func TestLargeBodiesAmongSmallOnesComeBack(t *testing.T) {
 func TestRefusedDirectWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "segment")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	f := &directFile{File: file, direct: openDirect(path)}
 	var want []byte
 	for i := range 3 {
 		data := bytes.Repeat([]byte{byte('a' + i)}, 1+1<<20)[1:]
-		if err := f.write(piece{at: message.Place{Offset: uint32(len(want))}, data: data, large: true}); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, f.write(piece{at: message.Place{Offset: uint32(len(want))}, data: data, large: true}))
 		want = append(want, data...)
 	}
 	if f.direct != nil {
 		t.Log("this file system refuses nothing")
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, f.Close())
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes of %d, or others: %v", len(got), len(want), err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/queue/message"
 )
@@ -22,15 +23,11 @@ func TestEncryptedBodies(t *testing.T) {
 	}
 	n.snapshot()
 	key, err := encryption.DrawKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if n.options.Keys, err = encryption.NewKeyring(rand.Reader, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.restart(has...); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.restart(has...))
 	for seed, size := range sizes {
 		has = append(has, n.send(100+seed, size))
 	}
@@ -48,22 +45,16 @@ func TestEncryptedBodies(t *testing.T) {
 				}
 			}
 		}
-		if err := n.restart(has...); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, n.restart(has...))
 	}
 	if damaged := n.store.Check(has); len(damaged) > 0 {
 		t.Errorf("%d bodies are damaged", len(damaged))
 	}
 	segments, err := listSegments(n.options.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for number := range segments {
 		file, err := os.ReadFile(n.store.path(number))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		for seed, size := range sizes {
 			if bytes.Contains(file, []byte(text(100+seed, size)[:100])) {
 				t.Errorf("segment %d has body %d in clear text", number, seed)
@@ -81,36 +72,24 @@ func TestEncryptedBodies(t *testing.T) {
 func TestEncryptedBodyIsWrittenAnew(t *testing.T) {
 	n := newNode(t)
 	key, err := encryption.DrawKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if n.options.Keys, err = encryption.NewKeyring(rand.Reader, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.restart(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.restart())
 	body := n.send(1, 5000)
 	n.snapshot()
-	if err := n.restart(body); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.restart(body))
 	path := n.store.path(body.Place().Segment)
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	file[int(body.Place().Offset)+2000] ^= 1
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.WriteFile(path, file, 0o600))
 	n.store.HealWith(func() {})
 	if _, err := n.store.Read(body); !errors.As(err, new(*BeingHealed)) {
 		t.Fatalf("a damaged body was read: %v", err)
 	}
-	if err := n.store.Heal(body, text(1, 5000)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.store.Heal(body, text(1, 5000)))
 	if read, err := n.store.Read(body); err != nil || read.String() != text(1, 5000) {
 		t.Errorf("the body that was written anew: %v", err)
 	}

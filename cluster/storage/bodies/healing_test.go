@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue/message"
 )
 
@@ -15,9 +16,7 @@ func (n *node) harm(body message.Body) {
 	if err == nil {
 		_, err = file.WriteAt([]byte("spoilt"), int64(body.Place().Offset)+50)
 	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		n.t.Fatal(err)
-	}
+	clustertest.Must(n.t, errors.Join(err, file.Close()))
 }
 
 // beingHealed returns the error of reading a damaged body.
@@ -58,9 +57,7 @@ func TestHealedBodiesAreReadAgain(t *testing.T) {
 	if err := n.store.Heal(sent[1], text(2, 999)); err == nil {
 		t.Error("a shorter text was taken")
 	}
-	if err := n.store.Heal(sent[1], text(2, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.store.Heal(sent[1], text(2, 1000)))
 	<-first.Done()
 	if first.Outcome() != nil {
 		t.Error(first.Outcome())
@@ -68,9 +65,7 @@ func TestHealedBodiesAreReadAgain(t *testing.T) {
 	for i, body := range sent {
 		n.reads(i+1, body)
 	}
-	if err := n.restart(sent...); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.restart(sent...))
 	n.reads(2, sent[1])
 	if len(n.fatal) > 0 {
 		t.Errorf("the node ended: %v", n.fatal)
@@ -84,9 +79,7 @@ func TestDamageThatNobodyNeedsIsForgotten(t *testing.T) {
 		n.state.Free(body)
 	}
 	before := n.store.Stats()
-	if err := n.store.Heal(sent[1], text(2, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.store.Heal(sent[1], text(2, 1000)))
 	<-waiting.Done()
 	if !errors.Is(waiting.Outcome(), ErrGone) || n.store.Stats().Healed != before.Healed {
 		t.Errorf("%v, %+v", waiting.Outcome(), n.store.Stats())

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue/message"
 )
 
@@ -64,22 +65,16 @@ func TestBodiesAreTakenIn(t *testing.T) {
 	n.snapshot()
 	n.send(4, size)
 	n.snapshot()
-	if err := intake.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, intake.Sync())
 	for i, body := range append(taken, had[:2]...) {
 		n.reads([]int{10, 11, 12, 13, 0, 1}[i], body)
 	}
-	if err := n.present(append(taken, had[:2]...)...); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.present(append(taken, had[:2]...)...))
 	intake.End(true)
 	n.send(5, size) // in the last segment
 	n.snapshot()
 	n.segments(4) // those of had and taken, and the last
-	if err := n.restart(append(taken, had[:2]...)...); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.restart(append(taken, had[:2]...)...))
 	for i, body := range append(taken, had[:2]...) {
 		n.reads([]int{10, 11, 12, 13, 0, 1}[i], body)
 	}
@@ -105,9 +100,7 @@ func TestBodiesThatWereTakenInForNothing(t *testing.T) {
 			intake := n.store.BeginIntake()
 			n.takeIn(intake, 10, 20, size)
 			own := n.send(2, size)
-			if err := intake.Sync(); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, intake.Sync())
 			intake.End(test.referred)
 			n.segments(test.left)
 			for _, seed := range []int{0, 1} {
@@ -128,9 +121,7 @@ func TestIntakesInVainTakeNoSpace(t *testing.T) {
 	for range 4 {
 		intake := n.store.BeginIntake()
 		n.takeIn(intake, 10, 31, 30_000)
-		if err := intake.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, intake.Sync())
 		intake.End(false)
 	}
 	n.segments(1)
@@ -143,9 +134,7 @@ func TestBodiesOfEarlierRunsWithoutASnapshot(t *testing.T) {
 	for range 4 {
 		intake := n.store.BeginIntake()
 		n.takeIn(intake, 10, 31, 30_000)
-		if err := intake.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, intake.Sync())
 		n.store.Close()
 		n.open()
 	}
@@ -161,9 +150,7 @@ func TestBodiesOfThisRunAreNotThereAtTheStart(t *testing.T) {
 	n := newNode(t)
 	body := n.send(0, 1000)
 	n.snapshot()
-	if err := os.Remove(n.store.path(body.Place().Segment)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Remove(n.store.path(body.Place().Segment)))
 	if err := n.restart(body); err == nil {
 		t.Error("a body without its file was taken for one of this run")
 	}

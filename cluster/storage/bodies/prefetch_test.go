@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue/message"
 )
 
@@ -80,9 +81,7 @@ func TestWindowsAreOlderThanFiles(t *testing.T) {
 		t.Fatal("the damaged body is in no window: nothing was tested")
 	}
 	n.beingHealed(sent[3])
-	if err := n.store.Heal(sent[3], text(3, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, n.store.Heal(sent[3], text(3, 1000)))
 	n.reads(3, sent[3])
 	n.reads(4, sent[4])
 	n.harm(sent[5])

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue/message"
 )
 
@@ -61,9 +62,7 @@ func TestSpaceComesBackAtItsPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		n.options.FreeBytesPerSecond = 1 << 20
-		if err := n.restart(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, n.restart())
 		const size = 70 << 10 // of a body that fills a segment
 		var sent []message.Body
 		for i := range 200 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
@@ -16,9 +17,7 @@ func TestRequiredBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, sent, notified := withDamage(t)
 		path := n.store.path(sent[0].Place().Segment)
-		if err := os.Rename(path, path+".away"); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, os.Rename(path, path+".away"))
 		required := make(chan error, 1)
 		go func() {
 			read, err := n.state.Require(sent[0])
@@ -28,12 +27,8 @@ func TestRequiredBodies(t *testing.T) {
 			required <- err
 		}()
 		synctest.Wait() // the file was not found, and require waits
-		if err := os.Rename(path+".away", path); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-required; err != nil {
-			t.Error(err)
-		}
+		clustertest.Must(t, os.Rename(path+".away", path))
+		clustertest.Check(t, <-required)
 		_, err := n.state.Require(sent[1])
 		if !errors.Is(err, storage.ErrDamaged) || errors.As(err, new(*BeingHealed)) || !strings.Contains(err.Error(), path) {
 			t.Errorf("of a damaged body: %v", err)
@@ -45,8 +40,6 @@ func TestRequiredBodies(t *testing.T) {
 		if _, err := n.state.Require(sent[1]); err != nil {
 			t.Errorf("of a body that is written anew: %v", err)
 		}
-		if err := <-required; err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, <-required)
 	})
 }

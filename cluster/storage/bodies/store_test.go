@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm"
@@ -43,9 +44,7 @@ func newNode(t *testing.T) *node {
 func (n *node) open() {
 	n.options.Guard = storage.NewDiskGuard(time.Hour, func(code fault.ExitCode, _ error) { n.fatal = append(n.fatal, code) }, nil)
 	store, err := Open(n.options)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	clustertest.Must(n.t, err)
 	n.store, n.state = store, store.Begin()
 }
 
@@ -79,9 +78,7 @@ func (n *node) send(seed, size int) message.Body {
 // snapshot reports a snapshot to the Store.
 func (n *node) snapshot() {
 	captured := n.state.Capture()
-	if err := captured.Sync(); err != nil {
-		n.t.Fatal(err)
-	}
+	clustertest.Must(n.t, captured.Sync())
 	captured.Stored()
 	captured.Release()
 }
@@ -101,9 +98,7 @@ func (n *node) comeBack(sent []message.Body) {
 	for i, body := range sent {
 		n.reads(i, body)
 	}
-	if err := n.restart(sent...); err != nil {
-		n.t.Fatal(err)
-	}
+	clustertest.Must(n.t, n.restart(sent...))
 	for i, body := range sent {
 		n.reads(i, body)
 	}
@@ -112,9 +107,7 @@ func (n *node) comeBack(sent []message.Body) {
 // allocated returns the disk space of the segments.
 func (n *node) allocated() (bytes int64, files int) {
 	sizes, err := listSegments(n.options.Dir)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	clustertest.Must(n.t, err)
 	for number := range sizes {
 		bytes += blocksOnDisk(n.t, n.store.path(number))
 	}
@@ -217,9 +210,7 @@ func TestCapturedBodiesStay(t *testing.T) {
 		n.snapshot()
 		// A state that replaces this one does not free space of it either.
 		replaced := n.store.Begin()
-		if err := replaced.Adopt(); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, replaced.Adopt())
 		n.state = replaced
 		n.snapshot()
 		synctest.Wait()
@@ -286,9 +277,7 @@ func TestRestartForgetsWhatNoStateHas(t *testing.T) {
 			n.send(i, 1000)
 		}
 		n.snapshot()
-		if err := n.restart(kept); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, n.restart(kept))
 		synctest.Wait()
 		if bytes, files := n.allocated(); files != 1 || canPunch && bytes > 8<<10 {
 			t.Errorf("%d bytes in %d files are left", bytes, files)
@@ -301,23 +290,15 @@ func TestDamageEndsTheNode(t *testing.T) {
 	for name, harm := range map[string]func(t *testing.T, path string, at int64){
 		"a bit": func(t *testing.T, path string, at int64) {
 			content, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			content[at+100] ^= 4
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.WriteFile(path, content, 0o600))
 		},
 		"cut short": func(t *testing.T, path string, at int64) {
-			if err := os.Truncate(path, at+100); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.Truncate(path, at+100))
 		},
 		"missing": func(t *testing.T, path string, _ int64) {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, os.Remove(path))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,9 +331,7 @@ func TestBodyThatTheDiskDoesNotGive(t *testing.T) {
 	n.send(2, 80_000) // another segment
 	n.snapshot()
 	path := n.store.path(body.Place().Segment)
-	if err := errors.Join(os.Remove(path), os.Symlink(unmapped, path)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, errors.Join(os.Remove(path), os.Symlink(unmapped, path)))
 	if _, err := n.store.Read(body); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path) {
 		t.Errorf("read: %v", err)
 	}
@@ -365,15 +344,11 @@ func TestRestartMissesSegments(t *testing.T) {
 	n := newNode(t)
 	body := n.send(1, 10_000)
 	n.snapshot()
-	if err := os.Truncate(n.store.path(body.Place().Segment), 100); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Truncate(n.store.path(body.Place().Segment), 100))
 	if err := n.restart(body); err == nil {
 		t.Error("a state was taken whose bodies are cut off")
 	}
-	if err := os.Remove(n.store.path(body.Place().Segment)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, os.Remove(n.store.path(body.Place().Segment)))
 	if err := n.restart(body); err == nil {
 		t.Error("a state was taken whose segment is missing")
 	}
@@ -458,9 +433,7 @@ func TestSyncDoesNotWaitForWhatFollows(t *testing.T) {
 		appended <- struct{}{}
 		select {
 		case err := <-synced:
-			if err != nil {
-				t.Error(err)
-			}
+			clustertest.Check(t, err)
 			close(appended)
 			return
 		default:

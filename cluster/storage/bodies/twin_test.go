@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/fsm/format"
@@ -65,9 +66,7 @@ func (w *twins) machine(store *Store) *fsm.FSM {
 func (w *twins) apply(cmd queue.Command) codec.Response {
 	w.t.Helper()
 	frame, err := codec.AppendCommand(nil, cmd)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	clustertest.Must(w.t, err)
 	w.index++
 	log := raft.Log{Index: w.index, Term: 1, Type: raft.LogCommand, Data: codec.AppendEntry(nil, w.at, [][]byte{frame})}
 	var answers [2]codec.Response
@@ -160,9 +159,7 @@ func (w *twins) persisted() []byte {
 	captured := w.segments.Capture()
 	defer captured.Release()
 	sink := &memorySink{}
-	if err := captured.Persist(sink); err != nil {
-		w.t.Fatal(err)
-	}
+	clustertest.Must(w.t, captured.Persist(sink))
 	return sink.Bytes()
 }
 
@@ -177,9 +174,7 @@ func (w *twins) whole() []byte {
 	captured := w.memory.Capture()
 	defer captured.Release()
 	var out bytes.Buffer
-	if err := captured.Write(&out); err != nil {
-		w.t.Fatal(err)
-	}
+	clustertest.Must(w.t, captured.Write(&out))
 	return out.Bytes()
 }
 
@@ -187,9 +182,7 @@ func (w *twins) compareSnapshots() {
 	w.t.Helper()
 	references, whole := w.persisted(), w.whole()
 	var inlined bytes.Buffer
-	if err := snapshot.Inline(&inlined, bytes.NewReader(references), w.store); err != nil {
-		w.t.Fatal(err)
-	}
+	clustertest.Must(w.t, snapshot.Inline(&inlined, bytes.NewReader(references), w.store))
 	size, err := snapshot.InlineSize(bytes.NewReader(references))
 	if err != nil || size != int64(len(whole)) || !bytes.Equal(inlined.Bytes(), whole) {
 		w.t.Fatalf("put together, %d bytes (said were %d, %v) differ from %d", inlined.Len(), size, err, len(whole))
@@ -239,9 +232,7 @@ func (w *twins) restartTwin(content []byte) {
 	w.store.Close()
 	w.open()
 	w.segments = w.machine(w.store)
-	if err := w.segments.Restore(io.NopCloser(bytes.NewReader(content))); err != nil {
-		w.t.Fatal(err)
-	}
+	clustertest.Must(w.t, w.segments.Restore(io.NopCloser(bytes.NewReader(content))))
 	if diff := cmp.Diff(w.memory.Position(), w.segments.Position()); diff != "" {
 		w.t.Fatal(diff)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue/message"
 )
 
@@ -22,9 +23,7 @@ func (n *node) cached(body message.Body) bool {
 func (n *node) cachedAt(body message.Body, behind int64) bool {
 	n.t.Helper()
 	file, err := os.Open(n.store.path(body.Place().Segment))
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	clustertest.Must(n.t, err)
 	defer closeRead(file)
 	_, err = unix.Preadv2(int(file.Fd()), [][]byte{make([]byte, recordHeadBytes)}, int64(body.Place().Offset)+behind, unix.RWF_NOWAIT)
 	switch {
@@ -54,9 +53,7 @@ func TestLargeBodiesAreWrittenDirectly(t *testing.T) {
 	n.options.SegmentBytes = 8 << 20
 	n.open()
 	probe, err := os.Create(filepath.Join(t.TempDir(), "probe"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer closeRead(probe)
 	direct := openDirect(probe.Name())
 	if direct == nil {

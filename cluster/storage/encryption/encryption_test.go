@@ -12,14 +12,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 func testKey(t testing.TB) []byte {
 	t.Helper()
 	key, err := DrawKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return key
 }
 
@@ -29,22 +29,16 @@ func testKeyring(t testing.TB, keys ...[]byte) *Keyring {
 		keys = [][]byte{testKey(t)}
 	}
 	r, err := NewKeyring(rand.Reader, keys...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return r
 }
 
 func TestKeyFile(t *testing.T) {
 	old, active := testKey(t), testKey(t)
 	path := filepath.Join(t.TempDir(), "key")
-	if err := WriteKeyFile(path, "# the newest first\n"+KeyLine(active)+"\n"+KeyLine(old)); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, WriteKeyFile(path, "# the newest first\n"+KeyLine(active)+"\n"+KeyLine(old)))
 	r, err := ReadKeyFile(path, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if r.Active() != idOf(active) || !r.Has(idOf(old)) || len(r.IDs()) != 2 {
 		t.Errorf("keys %v", r.IDs())
 	}
@@ -52,9 +46,7 @@ func TestKeyFile(t *testing.T) {
 		t.Error("a key file was replaced")
 	}
 	for _, mode := range []os.FileMode{0o644, 0o660, 0o604} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, os.Chmod(path, mode))
 		if _, err := ReadKeyFile(path, rand.Reader); err == nil {
 			t.Errorf("a key file of mode %v was read", mode)
 		}
@@ -142,9 +134,7 @@ func TestSealerChangesItsKey(t *testing.T) {
 func sealStream(t *rapid.T, r *Keyring, text []byte, pieces *rapid.Generator[int]) []byte {
 	var stream bytes.Buffer
 	w, err := r.NewWriter(&stream, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for rest := text; len(rest) > 0; {
 		piece := min(len(rest), pieces.Draw(t, "piece"))
 		if n, err := w.Write(rest[:piece]); n != piece || err != nil {
@@ -152,9 +142,7 @@ func sealStream(t *rapid.T, r *Keyring, text []byte, pieces *rapid.Generator[int
 		}
 		rest = rest[piece:]
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, w.Close())
 	return stream.Bytes()
 }
 
@@ -203,15 +191,9 @@ func TestStreamOrder(t *testing.T) {
 	text := make([]byte, 3*chunkBytes)
 	var stream bytes.Buffer
 	w, err := r.NewWriter(&stream, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, clustertest.Err(w.Write(text)))
+	clustertest.Must(t, w.Close())
 	chunk := func(n int) []byte {
 		return stream.Bytes()[StreamHeadBytes+n*(chunkBytes+tagBytes):][:chunkBytes+tagBytes]
 	}
@@ -250,9 +232,7 @@ func TestReplacedKeys(t *testing.T) {
 	text, tied := []byte("text"), []byte("tied")
 	var began bytes.Buffer
 	w, err := r.NewWriter(&began, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	before := sealer.Seal(nil, text, tied)
 	r.Replace(testKeyring(t, next))
 	after := sealer.Seal(nil, text, tied)

@@ -153,7 +153,6 @@ func addForm(body []byte, extra members) ([]byte, error) {
 // call makes one SDK call. It returns a refusal of the server; any other failure ends the test.
 func call[I, O, P any](t *testing.T, operation func(context.Context, *I, ...func(*P)) (*O, error), in *I, extra members) (*O, *refusal) {
 	t.Helper()
-	noteCall(t)
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	defer cancel()
 	seen := &observed{}

@@ -1,8 +1,7 @@
 // Package conformance runs the SQS and SNS APIs of a real three-node cluster against their
 // specifications, through stock clients over TCP.
 //
-// There is one file for each action, and files for subjects that span several actions.
-// statements_test.go maps every numbered statement of the specification to its test. Each test
+// There is one file for each action, and files for subjects that span several actions. Each test
 // of queues runs once over AWS JSON and once over AWS Query; SNS has Query only. Requests go
 // round over the nodes, so each test includes forwarding to the leader.
 //

@@ -231,18 +231,14 @@ func TestYMQDuplicatesAreCounted(t *testing.T) {
 		counted := func() (all int) { // for all queues
 			t.Helper()
 			text, err := cluster.Nodes[0].Metrics(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			series := hitsLine.FindAllStringSubmatch(text, -1)
 			if len(series) == 0 {
 				t.Fatal("no counter")
 			}
 			for _, line := range series {
 				hits, err := strconv.Atoi(line[1])
-				if err != nil {
-					t.Fatal(err)
-				}
+				harness.Must(t, err)
 				all += hits
 			}
 			return all

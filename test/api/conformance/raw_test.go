@@ -53,16 +53,13 @@ func (r rawRequest) do(t *testing.T) answer {
 func (r rawRequest) once(t *testing.T) answer {
 	t.Helper()
 	got, err := r.attempt(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return got
 }
 
 // attempt sends the request once. The error is that of the connection.
 func (r rawRequest) attempt(t *testing.T) (answer, error) {
 	t.Helper()
-	noteCall(t)
 	method, path := r.method, r.path
 	if method == "" {
 		method = http.MethodPost
@@ -71,9 +68,7 @@ func (r rawRequest) attempt(t *testing.T) (answer, error) {
 		path = "/"
 	}
 	request, err := http.NewRequestWithContext(t.Context(), method, shared.cluster.Endpoint()+path, strings.NewReader(r.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	if r.host != "" {
 		request.Host = r.host
 	}
@@ -91,11 +86,8 @@ func (r rawRequest) attempt(t *testing.T) (answer, error) {
 
 func send(t *testing.T, request *http.Request) answer {
 	t.Helper()
-	noteCall(t)
 	got, err := exchange(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return got
 }
 
@@ -177,9 +169,7 @@ func jsonHeader(action string) map[string]string {
 func postJSON(t *testing.T, action string, in object) answer {
 	t.Helper()
 	body, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return rawRequest{header: jsonHeader(action), body: string(body)}.do(t)
 }
 

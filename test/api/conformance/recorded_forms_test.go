@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // posted sends a form of the Query protocol that SDKs would refuse.
@@ -112,8 +114,6 @@ func TestEmptyArchivePolicy(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.sns.DeleteTopic(t.Context(), &sns.DeleteTopicInput{TopicArn: &topic}); err != nil {
-			t.Error(err)
-		}
+		harness.Check(t, harness.Err(c.sns.DeleteTopic(t.Context(), &sns.DeleteTopicInput{TopicArn: &topic})))
 	})
 }

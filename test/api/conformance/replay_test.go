@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 var archived = attrs{"ArchivePolicy": `{"MessageRetentionPeriod":"1"}`}
@@ -108,9 +110,7 @@ func TestReplayPauses(t *testing.T) {
 		begin := c.topicAttributes(t, topic)["BeginningArchiveTime"]
 		c.publish(t, topic, "one", toGroup("g"), withID("1"))
 		at, err := time.Parse(time.RFC3339Nano, begin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		end := at.Add(-time.Millisecond).Format(time.RFC3339Nano)
 		subscription := c.subscribe(t, topic, queue, attrs{
 			"RawMessageDelivery": "true",

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	seriatim "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
@@ -28,13 +29,9 @@ func newNative(t *testing.T) *native {
 	n := &native{}
 	for _, node := range shared.cluster.Nodes {
 		c, err := seriatim.Dial(seriatim.Options{}, node.Client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		t.Cleanup(func() {
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			harness.Check(t, c.Close())
 		})
 		n.clients = append(n.clients, c)
 	}
@@ -42,8 +39,7 @@ func newNative(t *testing.T) *native {
 }
 
 // next returns the client of the next node.
-func (n *native) next(t *testing.T) *seriatim.Client {
-	noteCall(t)
+func (n *native) next() *seriatim.Client {
 	return n.clients[int(n.calls.Add(1))%len(n.clients)]
 }
 
@@ -51,9 +47,7 @@ func (n *native) next(t *testing.T) *seriatim.Client {
 func (n *native) queue(t *testing.T, attributes map[string]string) string {
 	t.Helper()
 	name := unique(t) + ".fifo"
-	if _, err := n.next(t).CreateQueue(t.Context(), name, attributes, nil); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, harness.Err(n.next().CreateQueue(t.Context(), name, attributes, nil)))
 	return name
 }
 
@@ -66,10 +60,8 @@ func (n *native) send(t *testing.T, queue, group string, ids ...string) *seriati
 	t.Helper()
 	var last *seriatim.Result
 	for _, id := range ids {
-		results, err := n.next(t).Send(t.Context(), queue, nativeMessage(group, id))
-		if err != nil {
-			t.Fatal(err)
-		}
+		results, err := n.next().Send(t.Context(), queue, nativeMessage(group, id))
+		harness.Must(t, err)
 		last = results[0]
 	}
 	return last
@@ -77,24 +69,18 @@ func (n *native) send(t *testing.T, queue, group string, ids ...string) *seriati
 
 func (n *native) schedule(t *testing.T, queue, group, id string, at time.Time) *seriatim.Result {
 	t.Helper()
-	results, err := n.next(t).Schedule(t.Context(), queue, at, nativeMessage(group, id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	results, err := n.next().Schedule(t.Context(), queue, at, nativeMessage(group, id))
+	harness.Must(t, err)
 	return results[0]
 }
 
 // accept locks a session by its id.
 func (n *native) accept(t *testing.T, queue, id string, seconds int32) *seriatim.Session {
 	t.Helper()
-	s, err := n.next(t).Accept(t.Context(), queue, id, seriatim.SessionOptions{LockSeconds: seconds})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, err := n.next().Accept(t.Context(), queue, id, seriatim.SessionOptions{LockSeconds: seconds})
+	harness.Must(t, err)
 	t.Cleanup(func() {
-		if err := s.Release(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		harness.Check(t, s.Release(context.WithoutCancel(t.Context())))
 	})
 	return s
 }
@@ -102,10 +88,8 @@ func (n *native) accept(t *testing.T, queue, id string, seconds int32) *seriatim
 // left receives and deletes the remaining messages of a queue.
 func (n *native) left(t *testing.T, queue string, wait int32) []string {
 	t.Helper()
-	messages, err := n.next(t).ReceiveAndDelete(t.Context(), queue, 10, wait)
-	if err != nil {
-		t.Fatal(err)
-	}
+	messages, err := n.next().ReceiveAndDelete(t.Context(), queue, 10, wait)
+	harness.Must(t, err)
 	return textsOf(messages)
 }
 
@@ -152,25 +136,25 @@ func TestNativeScheduled(t *testing.T) {
 		queue := n.queue(t, nil)
 		at := time.Now().Add(5 * time.Second)
 		scheduled, other := n.schedule(t, queue, "g", "A", at), n.schedule(t, queue, "g", "B", at)
-		if err := n.next(t).CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()); err != nil {
+		if err := n.next().CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()); err != nil {
 			if time.Now().Before(at) {
 				t.Fatal(err)
 			}
 			t.Skip("the message was due before its cancellation could come, which shows nothing of cancelling")
 		}
 		wantTexts(t, n.left(t, queue, 20), "B")
-		wantNative(t, n.next(t).CancelScheduled(t.Context(), queue, false, other.GetSequenceNumber()), codes.NotFound, "MessageNotFound")
+		wantNative(t, n.next().CancelScheduled(t.Context(), queue, false, other.GetSequenceNumber()), codes.NotFound, "MessageNotFound")
 		wantTexts(t, n.left(t, queue, 0))
 	})
 	t.Run("active", func(t *testing.T) {
 		queue := n.queue(t, nil)
 		scheduled := n.schedule(t, queue, "g", "A", time.Now().Add(-time.Second))
-		wantNative(t, n.next(t).CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()), codes.NotFound,
+		wantNative(t, n.next().CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()), codes.NotFound,
 			"MessageNotFound")
 		wantTexts(t, n.left(t, queue, 0), "A")
 	})
 	t.Run("unknown number", func(t *testing.T) {
-		wantNative(t, n.next(t).CancelScheduled(t.Context(), n.queue(t, nil), false, 99), codes.NotFound, "MessageNotFound")
+		wantNative(t, n.next().CancelScheduled(t.Context(), n.queue(t, nil), false, 99), codes.NotFound, "MessageNotFound")
 	})
 	t.Run("both directions", func(t *testing.T) {
 		queue := n.queue(t, nil)
@@ -191,7 +175,7 @@ func TestNativeSession(t *testing.T) {
 	t.Run("held by another", func(t *testing.T) {
 		queue := n.queue(t, nil)
 		n.accept(t, queue, "s", 600)
-		_, err := n.next(t).Accept(t.Context(), queue, "s", seriatim.SessionOptions{})
+		_, err := n.next().Accept(t.Context(), queue, "s", seriatim.SessionOptions{})
 		wantNative(t, err, codes.FailedPrecondition, "SessionCannotBeLocked")
 	})
 	t.Run("next, all held", func(t *testing.T) {
@@ -201,7 +185,7 @@ func TestNativeSession(t *testing.T) {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		_, err := n.next(t).AcceptNext(ctx, queue, seriatim.SessionOptions{})
+		_, err := n.next().AcceptNext(ctx, queue, seriatim.SessionOptions{})
 		if status.Code(err) != codes.DeadlineExceeded || time.Since(begun) < 2*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
@@ -212,10 +196,8 @@ func TestNativeSession(t *testing.T) {
 		n.send(t, queue, "s2", "B")
 		var ids []string
 		for range 2 {
-			s, err := n.next(t).AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, err := n.next().AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
+			harness.Must(t, err)
 			t.Cleanup(func() { _ = s.Release(context.WithoutCancel(t.Context())) }) // the queue is of no more use
 			ids = append(ids, s.ID())
 		}
@@ -228,9 +210,7 @@ func TestNativeSession(t *testing.T) {
 		n.send(t, queue, "s", "A")
 		wantTexts(t, n.left(t, queue, 0))
 		got, err := s.Receive(t.Context(), 10, 20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		wantTexts(t, textsOf(got), "A")
 	})
 	t.Run("abandoned", func(t *testing.T) {
@@ -242,9 +222,7 @@ func TestNativeSession(t *testing.T) {
 			if err != nil || len(got) != 1 || got[0].GetBody() != "m1" || got[0].GetReceiveCount() != want {
 				t.Fatalf("received %v, %v", got, err)
 			}
-			if err := s.Abandon(t.Context(), got[0].GetReceiptHandle()); err != nil {
-				t.Error(err)
-			}
+			harness.Check(t, s.Abandon(t.Context(), got[0].GetReceiptHandle()))
 		}
 	})
 }
@@ -276,26 +254,20 @@ func TestNativeSessionLockEnds(t *testing.T) {
 	n := newNative(t)
 	queue := n.queue(t, nil)
 	n.send(t, queue, "s", "A")
-	first, err := n.next(t).Accept(t.Context(), queue, "s", seriatim.SessionOptions{LockSeconds: 5, ManualRenewal: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first, err := n.next().Accept(t.Context(), queue, "s", seriatim.SessionOptions{LockSeconds: 5, ManualRenewal: true})
+	harness.Must(t, err)
 	got, err := first.Receive(t.Context(), 1, 0)
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
-	second, err := n.next(t).AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
-	if err != nil {
-		t.Fatal(err)
-	}
+	second, err := n.next().AcceptNext(t.Context(), queue, seriatim.SessionOptions{LockSeconds: 600})
+	harness.Must(t, err)
 	wantNative(t, first.Complete(t.Context(), got[0].GetReceiptHandle()), codes.Aborted, "SessionLockLost")
 	again, err := second.Receive(t.Context(), 1, 0)
 	if err != nil || len(again) != 1 || again[0].GetBody() != "A" || again[0].GetReceiveCount() != 2 {
 		t.Errorf("delivered again: %v, %v", again, err)
 	}
-	if err := second.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, second.Release(t.Context()))
 }
 
 func TestNativeSessionState(t *testing.T) {
@@ -324,10 +296,8 @@ func TestNativeDeadLetter(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
-	if err := s.DeadLetter(t.Context(), got[0].GetReceiptHandle(), "Unreadable", "no JSON"); err != nil {
-		t.Fatal(err)
-	}
-	dead, err := n.next(t).ReceiveAndDelete(t.Context(), strings.TrimSuffix(queue, ".fifo")+"-dlq.fifo", 1, 0)
+	harness.Must(t, s.DeadLetter(t.Context(), got[0].GetReceiptHandle(), "Unreadable", "no JSON"))
+	dead, err := n.next().ReceiveAndDelete(t.Context(), strings.TrimSuffix(queue, ".fifo")+"-dlq.fifo", 1, 0)
 	if err != nil || len(dead) != 1 || dead[0].GetAttributes()["DeadLetterReason"].GetText() != "Unreadable" ||
 		dead[0].GetAttributes()["DeadLetterErrorDescription"].GetText() != "no JSON" {
 		t.Errorf("in the dead-letter queue: %v, %v", dead, err)
@@ -343,22 +313,16 @@ func TestNativeDeferred(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
-	if err := s.Defer(t.Context(), got[0].GetReceiptHandle()); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, s.Defer(t.Context(), got[0].GetReceiptHandle()))
 	next, err := s.Receive(t.Context(), 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	wantTexts(t, textsOf(next), "B")
 	deferred, err := s.ReceiveDeferred(t.Context(), got[0].GetSequenceNumber())
 	if err != nil || len(deferred) != 1 || deferred[0].GetBody() != "A" || deferred[0].GetGroupId() != "s" ||
 		deferred[0].GetDeduplicationId() != "A" {
 		t.Fatalf("received %v, %v", deferred, err)
 	}
-	if err := s.Complete(t.Context(), deferred[0].GetReceiptHandle()); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, s.Complete(t.Context(), deferred[0].GetReceiptHandle()))
 	_, err = s.ReceiveDeferred(t.Context(), got[0].GetSequenceNumber())
 	wantNative(t, err, codes.NotFound, "MessageNotFound")
 }
@@ -371,7 +335,7 @@ func TestNativePeek(t *testing.T) {
 	n.send(t, queue, "g", "C")
 	n.schedule(t, queue, "g", "D", time.Now().Add(time.Hour))
 	for range 2 {
-		peeked, next, err := n.next(t).Peek(t.Context(), queue, from, 10)
+		peeked, next, err := n.next().Peek(t.Context(), queue, from, 10)
 		if err != nil || next != 0 {
 			t.Fatal(next, err)
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 func TestUnsubscribeTwice(t *testing.T) {
@@ -43,9 +45,7 @@ func TestUnsubscribeByLink(t *testing.T) {
 		link := envelopeOf(t, c.one(t, queue)).UnsubscribeURL
 		get := func(header http.Header) answer {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			request.Header = header
 			return send(t, request)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // subscriber is an HTTP server that topics post to.
@@ -103,14 +105,10 @@ func (c *client) confirmWeb(t *testing.T, topic string, s *subscriber, attribute
 func get(t *testing.T, link any) (status int, body string) {
 	t.Helper()
 	answer, err := http.Get(link.(string))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer answer.Body.Close()
 	read, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return answer.StatusCode, string(read)
 }
 

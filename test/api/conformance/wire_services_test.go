@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // TestWireServices checks which service gets a form. SQS and SNS share a port and some names of
@@ -38,9 +40,7 @@ func TestWireServices(t *testing.T) {
 						target, body = target+"?"+body, ""
 					}
 					request, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
-					if err != nil {
-						t.Fatal(err)
-					}
+					harness.Must(t, err)
 					request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 					if test.signed != "" {
 						request.Header.Set("Authorization", scope(test.signed))
@@ -69,9 +69,7 @@ func TestWirePublishDuplicate(t *testing.T) {
 			}
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.cluster.Endpoint()+"/",
 				strings.NewReader(form.Encode()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			return send(t, request).ok(t).header.Get("X-Seriatim-Duplicate")
 		}

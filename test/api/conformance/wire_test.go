@@ -44,9 +44,7 @@ func TestWireJSONAtQueuePath(t *testing.T) {
 	t.Parallel()
 	c, queue := jsonQueue(t)
 	body, err := json.Marshal(object{"QueueUrl": queue, "MessageBody": "m"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	header := jsonHeader("SendMessage")
 	header["Content-Type"] += "; charset=utf-8"
 	rawRequest{path: queuePath(queue), header: header, body: string(body)}.do(t).ok(t)
@@ -325,19 +323,13 @@ func TestWirePresigned(t *testing.T) {
 	c, queue := jsonQueue(t)
 	request, err := http.NewRequest(http.MethodGet, shared.cluster.Endpoint()+queuePath(queue)+"?"+
 		form("Action", "SendMessage", "MessageBody", "m", "X-Amz-Expires", "300"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	key := aws.Credentials{AccessKeyID: harness.AccessKeyID, SecretAccessKey: harness.SecretAccessKey}
 	signed, _, err := v4.NewSigner().PresignHTTP(t.Context(), key, request, emptyHash, "sqs", harness.Region, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	unsigned, err := http.NewRequest(http.MethodGet, signed, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	send(t, unsigned).ok(t)
 	c.expect(t, queue, "m")
 }

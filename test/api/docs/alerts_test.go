@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 const (
@@ -30,9 +32,7 @@ func alertRules(t *testing.T) (rules []alertRule) {
 	var file struct {
 		Groups []struct{ Rules []alertRule }
 	}
-	if err := yaml.Unmarshal([]byte(read(t, alertsFile)), &file); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, yaml.Unmarshal([]byte(read(t, alertsFile)), &file))
 	for _, g := range file.Groups {
 		rules = append(rules, g.Rules...)
 	}
@@ -106,9 +106,7 @@ func alertTests(t *testing.T) map[string]alertCases {
 			} `yaml:"alert_rule_test"`
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, alertTestsFile)), &file); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, yaml.Unmarshal([]byte(read(t, alertTestsFile)), &file))
 	found := map[string]alertCases{}
 	for _, test := range file.Tests {
 		for _, r := range test.Rules {
@@ -137,9 +135,7 @@ func TestDashboard(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, json.Unmarshal([]byte(read(t, dashboardFile)), &dashboard))
 	ids, places := map[int]bool{}, map[place]string{}
 	for _, p := range dashboard.Panels {
 		at := place{X: p.GridPos.X, Y: p.GridPos.Y}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/server"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the documents")
@@ -23,9 +24,7 @@ const root = "../../.."
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return string(text)
 }
 

@@ -73,9 +73,7 @@ func fillMetrics(t *testing.T, cluster *harness.Cluster) {
 	client := cluster.NewSQS(cluster.Rotate())
 	created, err := client.CreateQueue(t.Context(),
 		&sqs.CreateQueueInput{QueueName: aws.String("metrics.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{
 		QueueUrl: created.QueueUrl, MessageBody: aws.String("m"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("1"),
 	}); err != nil {
@@ -101,9 +99,7 @@ func fillTopicMetrics(t *testing.T, cluster *harness.Cluster) {
 	client := cluster.NewSNS(cluster.Rotate())
 	topic, err := client.CreateTopic(t.Context(),
 		&sns.CreateTopicInput{Name: aws.String("metrics.fifo"), Attributes: map[string]string{"FifoTopic": "true"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	arn := func(queue string) *string {
 		return aws.String("arn:aws:sqs:" + harness.Region + ":000000000000:" + queue)
 	}
@@ -134,9 +130,7 @@ func metricsTable(t *testing.T, nodes []*harness.Node) string {
 	help, kind := map[string]string{}, map[string]string{}
 	for _, n := range nodes {
 		text, err := n.Metrics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
 			mark, rest, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "# "), " ")
 			name, words, _ := strings.Cut(rest, " ")

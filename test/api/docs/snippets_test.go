@@ -37,13 +37,9 @@ func TestSnippets(t *testing.T) {
 	defer cancel()
 	bin := t.TempDir()
 	binary, err := harness.Build(ctx, bin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	authority, err := harness.NewAuthority(binary, filepath.Join(t.TempDir(), "certs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	cluster := harness.New(t, harness.Options{Binary: binary, Authority: authority})
 	here := func(text string) string {
 		return strings.ReplaceAll(text, "http://127.0.0.1:9324", cluster.Endpoint())
@@ -64,9 +60,7 @@ func TestSnippets(t *testing.T) {
 	})
 	t.Run("go", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "main.go")
-		if err := os.WriteFile(file, []byte(here(snippet(t, "docs/how-to/go.md", "snippet: go"))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(file, []byte(here(snippet(t, "docs/how-to/go.md", "snippet: go"))), 0o600))
 		if out := runSnippet(ctx, t, "go", "run", file); out != "hello\n" {
 			t.Errorf("printed %q", out)
 		}
@@ -75,18 +69,14 @@ func TestSnippets(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "main.go")
 		address := strings.TrimPrefix(cluster.Endpoint(), "http://")
 		program := strings.ReplaceAll(snippet(t, "docs/how-to/grpc.md", "snippet: grpc"), "127.0.0.1:9324", address)
-		if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(file, []byte(program), 0o600))
 		if out := runSnippet(ctx, t, "go", "run", file); out != "hello\n" {
 			t.Errorf("printed %q", out)
 		}
 	})
 	t.Run("topics", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "main.go")
-		if err := os.WriteFile(file, []byte(here(snippet(t, "docs/reference/topics.md", "snippet: topics"))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(file, []byte(here(snippet(t, "docs/reference/topics.md", "snippet: topics"))), 0o600))
 		if out := runSnippet(ctx, t, "go", "run", file); out != "billing.fifo order 17\n" {
 			t.Errorf("printed %q", out)
 		}
@@ -170,9 +160,7 @@ func TestSnippets(t *testing.T) {
 	})
 	t.Run("a stopped node", func(t *testing.T) {
 		node := cluster.Nodes[2]
-		if err := node.Stop(time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, node.Stop(time.Minute))
 		shell(t, "docs/operate/backup.md", "run: offline", "/var/lib/seriatim", node.DataDir)
 	})
 }

@@ -22,9 +22,7 @@ import (
 func tenantKey(t *testing.T, n *harness.Node, id string, quota ...string) (k key) {
 	t.Helper()
 	tool(t, n, "", append([]string{"account", "create", id}, quota...)...)
-	if err := json.Unmarshal(tool(t, n, "", "key", "create", "--account", id, "-o", "json"), &k); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, json.Unmarshal(tool(t, n, "", "key", "create", "--account", id, "-o", "json"), &k))
 	return k
 }
 
@@ -48,9 +46,7 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 		&sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("a secret")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := topics(n, root).CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("hidden")}); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, harness.Err(topics(n, root).CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("hidden")})))
 	other := tenantKey(t, n, "222222222222")
 	// These actions name no queue or topic: they list those of the caller.
 	own := map[string]bool{"ListQueues": true, "ListTopics": true, "ListSubscriptions": true, "CreateQueue": true, "CreateTopic": true}
@@ -107,9 +103,7 @@ func TestEqualNamesInTwoAccounts(t *testing.T) {
 	for id, k := range keys {
 		made, err := client(n, k).CreateQueue(t.Context(),
 			&sqs.CreateQueueInput{QueueName: aws.String("equal.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		urls[id] = *made.QueueUrl
 		if !strings.HasSuffix(urls[id], "/"+id+"/equal.fifo") {
 			t.Errorf("account %s has the queue %s", id, urls[id])

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // TestAccessRefusals checks that the admin port refuses invalid changes of keys and policies.
@@ -36,19 +38,13 @@ func TestAccessRefusals(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+n.Admin+tc.path, strings.NewReader(tc.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			r.Header.Set("Content-Type", tc.contentType)
 			response, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			defer response.Body.Close()
 			body, err := io.ReadAll(response.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			if response.StatusCode != tc.status || !strings.Contains(string(body), tc.says) {
 				t.Errorf("got %d %s", response.StatusCode, body)
 			}
@@ -63,9 +59,7 @@ func TestDisabledKeys(t *testing.T) {
 	k := newKey(t, n, "")
 	c := client(n, k)
 	for range 3 {
-		if _, err := c.ListQueues(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, harness.Err(c.ListQueues(t.Context(), nil)))
 		tool(t, n, "", "key", "disable", "--yes", k.ID)
 		if _, err := c.ListQueues(t.Context(), nil); codeOf(err) != "InvalidClientTokenId" {
 			t.Fatalf("a disabled key: %v", err)

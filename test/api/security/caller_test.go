@@ -39,9 +39,7 @@ func tool(t *testing.T, n *harness.Node, stdin string, args ...string) []byte {
 // newKey creates a key of a user, or of the account itself.
 func newKey(t *testing.T, n *harness.Node, user string) (k key) {
 	t.Helper()
-	if err := json.Unmarshal(tool(t, n, "", "key", "create", "--user", user, "-o", "json"), &k); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, json.Unmarshal(tool(t, n, "", "key", "create", "--user", user, "-o", "json"), &k))
 	return k
 }
 
@@ -67,22 +65,16 @@ type request struct {
 func post(t *testing.T, n *harness.Node, q request, signer *sigv4.Signer) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+n.Client+"/", strings.NewReader(q.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	r.Header = q.header.Clone()
 	if signer != nil {
 		signer.Sign(r, q.body)
 	}
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	code, _, _ := strings.Cut(response.Header.Get("X-Amzn-Query-Error"), ";")
 	return answer{response.StatusCode, code, string(body)}
 }

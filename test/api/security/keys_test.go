@@ -35,9 +35,7 @@ func codeOf(err error) string {
 func create(t *testing.T, c *sqs.Client, name string) string {
 	t.Helper()
 	made, err := c.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return *made.QueueUrl
 }
 
@@ -150,9 +148,7 @@ func TestAccountsAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	// After this read, the node has applied the change.
-	if _, err := root.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url}); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, harness.Err(root.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url})))
 	if err := send(other); codeOf(err) != "AccessDenied" {
 		t.Errorf("another account sent after the policy was taken away: %v", err)
 	}
@@ -170,15 +166,11 @@ func TestSecretsAreNowhere(t *testing.T) {
 	for _, node := range shared.cluster.Nodes {
 		places["the log of "+node.Name] = node.Log()
 		metrics, err := node.Metrics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		places["the metrics of "+node.Name] = metrics
 		for _, path := range []string{"/v1/status", "/v1/access/keys", "/v1/access/policies", "/v1/queues", "/v1/cluster/members"} {
 			text, err := node.Get(t.Context(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			places[fmt.Sprintf("%s of %s", path, node.Name)] = string(text)
 		}
 	}

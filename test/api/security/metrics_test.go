@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // TestMetricsOfAccounts uses queues of one name in three accounts. Each has its own metrics: those
@@ -20,9 +22,7 @@ func TestMetricsOfAccounts(t *testing.T) {
 		made, err := c.CreateQueue(t.Context(),
 			&sqs.CreateQueueInput{QueueName: aws.String(name),
 				Attributes: map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		messages := "123"[:i+1]
 		for body := range strings.SplitSeq(messages+messages[:1], "") { // the last one is a duplicate
 			if _, err := c.SendMessage(t.Context(),
@@ -32,9 +32,7 @@ func TestMetricsOfAccounts(t *testing.T) {
 		}
 	}
 	metrics, err := n.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for _, line := range []string{
 		`seriatim_queue_messages{queue="` + name + `",state="visible"} 1`,
 		`seriatim_queue_messages{queue="` + first + `/` + name + `",state="visible"} 2`,

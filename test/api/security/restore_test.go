@@ -107,24 +107,16 @@ func TestIdentitiesSurvive(t *testing.T) {
 		t.Fatalf("%+v, %v", status, err)
 	}
 	for _, n := range old.Nodes[1:] {
-		if err := n.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, n.Kill())
 	}
-	if err := first.Stop(waitMax); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, first.Stop(waitMax))
 	recovery := exec.CommandContext(t.Context(), shared.binary, "cluster", "force-recover", "--data-dir", first.DataDir,
 		"--keep-this-node-only", "--yes")
 	recovery.Stdin = strings.NewReader(status.NodeID + "\n")
 	if out, err := recovery.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := old.Part(first).WaitReady(t.Context(), waitMax); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, first.Start())
+	harness.Must(t, old.Part(first).WaitReady(t.Context(), waitMax))
 	want.check(t, "recovered", first)
 }

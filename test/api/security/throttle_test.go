@@ -43,18 +43,14 @@ func untilThrottled(t *testing.T, code string, request func() error) (served int
 func throttled(t *testing.T, n *harness.Node, account string) int {
 	t.Helper()
 	metrics, err := n.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	found := regexp.MustCompile(`(?m)^seriatim_account_requests_throttled_total\{account="` + account +
 		`"\} (\d+)$`).FindStringSubmatch(metrics)
 	if found == nil {
 		return -1
 	}
 	count, err := strconv.Atoi(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return count
 }
 

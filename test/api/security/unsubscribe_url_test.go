@@ -24,18 +24,12 @@ type envelope struct {
 func follow(t *testing.T, link string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return response.StatusCode, string(text)
 }
 
@@ -72,30 +66,22 @@ func TestLinksOfSubscribersNeedNoSignature(t *testing.T) {
 		}
 	}
 	topic, err := topics.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("links")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for _, authenticate := range []bool{false, true} {
 		made, err := topics.Subscribe(t.Context(), &sns.SubscribeInput{
 			TopicArn: topic.TopicArn, Protocol: aws.String("http"), Endpoint: &subscriber.URL, ReturnSubscriptionArn: true,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		asked := next("SubscriptionConfirmation")
 		if authenticate {
 			_, err = topics.ConfirmSubscription(t.Context(), &sns.ConfirmSubscriptionInput{
 				TopicArn: topic.TopicArn, Token: &asked.Token, AuthenticateOnUnsubscribe: aws.String("true"),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 		} else if status, text := follow(t, asked.SubscribeURL); status != http.StatusOK {
 			t.Fatalf("confirming by the link: %d %s", status, text)
 		}
-		if _, err := topics.Publish(t.Context(), &sns.PublishInput{TopicArn: topic.TopicArn, Message: aws.String("hello")}); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, harness.Err(topics.Publish(t.Context(), &sns.PublishInput{TopicArn: topic.TopicArn, Message: aws.String("hello")})))
 		link := next("Notification").UnsubscribeURL
 		want := http.StatusOK
 		if authenticate {
@@ -113,9 +99,7 @@ func TestLinksOfSubscribersNeedNoSignature(t *testing.T) {
 	queueARN := "arn:aws:sqs:us-east-1:000000000000:links"
 	made, err := topics.Subscribe(t.Context(),
 		&sns.SubscribeInput{TopicArn: topic.TopicArn, Protocol: aws.String("sqs"), Endpoint: &queueARN, ReturnSubscriptionArn: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	link := "http://" + n.Client + "/?Action=Unsubscribe&SubscriptionArn=" + *made.SubscriptionArn
 	if status, text := follow(t, link); status != http.StatusForbidden {
 		t.Errorf("an unsigned request unsubscribes a queue: %d %s", status, text)

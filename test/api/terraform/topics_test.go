@@ -93,18 +93,12 @@ func apply(t *testing.T, source string, want map[string]int) {
 	}
 	dir := t.TempDir()
 	binary, err := harness.Build(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	cluster, err := harness.Start(t.Context(), harness.Options{Binary: binary, Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer cluster.Close()
 	w := terraformDir{dir: filepath.Join(dir, "workspace"), endpoint: cluster.Endpoint()}
-	if err := os.CopyFS(w.dir, os.DirFS(source)); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.CopyFS(w.dir, os.DirFS(source)))
 	w.mustRun(t, "init", "-plugin-dir="+folder)
 	w.mustRun(t, "apply", "-auto-approve", "-no-color")
 	// Exit code 2 means that there are changes.
@@ -124,13 +118,9 @@ func apply(t *testing.T, source string, want map[string]int) {
 func (w terraformDir) resources(t *testing.T) map[string]int {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	var state struct{ Resources []struct{ Type string } }
-	if err := json.Unmarshal(content, &state); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, json.Unmarshal(content, &state))
 	counts := map[string]int{}
 	for _, r := range state.Resources {
 		counts[r.Type]++

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // imageBytesMax bounds the size of an unpacked image. A compressed one has about a third.
@@ -35,9 +37,7 @@ func TestContainers(t *testing.T) {
 	// The tool in the containers signs with the first key.
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		text, err := os.ReadFile(filepath.Join(e.dir, "volumes", "secrets", "_data", "first-key", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		settings[name] = string(text)
 	}
 	for i, name := range []string{"n1", "n2", "n3"} {
@@ -82,15 +82,11 @@ func (e *engine) checkImage() {
 	packed := filepath.Join(e.dir, "packed")
 	e.must("buildah", "push", image, "dir:"+packed)
 	files, err := os.ReadDir(packed)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	harness.Must(e.t, err)
 	size := int64(0)
 	for _, file := range files {
 		info, err := file.Info()
-		if err != nil {
-			e.t.Fatal(err)
-		}
+		harness.Must(e.t, err)
 		size += info.Size()
 	}
 	e.t.Logf("the image has %.1f MB to pull, %.1f MB unpacked", float64(size)/1e6, float64(images[0].Size)/1e6)

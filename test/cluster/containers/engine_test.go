@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 var imageFiles = flag.String("image-files", "", "build context of the image, as make image-files makes it")
@@ -62,9 +64,7 @@ func reenter(t *testing.T) bool {
 	}
 	const script = `mount --make-rprivate / && umount -R /sys/fs/cgroup && mount -t tmpfs none /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && ip link set lo up && exec "$0" "$@"`
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "--net", "sh", "-c", script, program,
 		"-test.run", "^"+t.Name()+"$", "-test.v", "-image-files", *imageFiles)
 	cmd.Env = append(os.Environ(), inside+"=1")
@@ -97,9 +97,7 @@ func (e *engine) try(tool string, args ...string) (string, error) {
 func (e *engine) must(tool string, args ...string) string {
 	e.t.Helper()
 	out, err := e.try(tool, args...)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	harness.Must(e.t, err)
 	return out
 }
 

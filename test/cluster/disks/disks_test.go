@@ -47,24 +47,16 @@ func newSite(t *testing.T, args ...string) *site {
 	}
 	dir := t.TempDir()
 	binary, err := harness.Build(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	lab, err := disk.New(dir, disk.DefaultBytes/2, "n1", "n2", "n3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	// Cleanups run in reverse order: the processes end before their disks.
 	t.Cleanup(func() {
-		if err := lab.Close(); err != nil {
-			t.Error(err)
-		}
+		harness.Check(t, lab.Close())
 	})
 	t.Cleanup(func() {
 		for _, d := range lab.Disks {
-			if err := d.Thaw(); err != nil {
-				t.Error(err)
-			}
+			harness.Check(t, d.Thaw())
 		}
 	})
 	cluster := harness.New(t, harness.Options{Binary: binary, Dir: dir, Args: append([]string{
@@ -75,9 +67,7 @@ func newSite(t *testing.T, args ...string) *site {
 	out, err := s.client(s.Rotate()).CreateQueue(s.ctx, &sqs.CreateQueueInput{
 		QueueName: aws.String("disk.fifo"), Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "43200"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	s.queue = aws.ToString(out.QueueUrl)
 	for n := range senders {
 		s.load.Go(func() { s.send(n) })
@@ -123,9 +113,7 @@ func (s *site) awaitService(t *testing.T) {
 func (s *site) leader(t *testing.T) *harness.Node {
 	t.Helper()
 	node, err := s.WaitLeader(t.Context(), serveAgain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return node
 }
 
@@ -138,18 +126,14 @@ func (s *site) cut(t *testing.T, nodes ...*harness.Node) disk.Loss {
 		victims = append(victims, disk.Powered{Disk: s.disk(n), Kill: n.Kill})
 	}
 	loss, err := disk.PowerCut(victims...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return loss
 }
 
 func (s *site) start(t *testing.T, nodes ...*harness.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		if err := n.Start(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, n.Start())
 	}
 	for _, n := range nodes {
 		if err := n.WaitReady(t.Context(), serveAgain); err != nil {
@@ -169,9 +153,7 @@ func (s *site) drain(t *testing.T) ledger.Report {
 			QueueUrl: &s.queue, MaxNumberOfMessages: 10, ReceiveRequestAttemptId: aws.String(fmt.Sprint("drain-", n)),
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		if len(out.Messages) == 0 {
 			break
 		}
@@ -181,9 +163,7 @@ func (s *site) drain(t *testing.T) ledger.Report {
 			in.Entries = append(in.Entries,
 				types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
 		}
-		if _, err := client.DeleteMessageBatch(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, harness.Err(client.DeleteMessageBatch(t.Context(), in)))
 	}
 	report := s.Report()
 	t.Log(report)
@@ -231,39 +211,27 @@ func TestAcknowledgedSendsSurviveTheDisks(t *testing.T) {
 		{"power cut of all again", func(t *testing.T) { powerCut(t, s.Nodes...) }},
 		{"disk of the leader hangs", func(t *testing.T) {
 			leader := s.leader(t)
-			if err := s.disk(leader).Hang(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, s.disk(leader).Hang())
 			awaitOtherLeader(t, s, leader)
 			s.awaitService(t)
-			if err := s.disk(leader).Thaw(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, s.disk(leader).Thaw())
 			ended(t, leader, 81)
 			s.start(t, leader)
 		}},
 		{"disk of the leader goes away", func(t *testing.T) {
 			leader := s.leader(t)
-			if err := s.disk(leader).Gone(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, s.disk(leader).Gone())
 			ended(t, leader, 80)
 			s.awaitService(t)
-			if err := s.disk(leader).Remount(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, s.disk(leader).Remount())
 			s.start(t, leader)
 		}},
 		{"disk of the leader is full", func(t *testing.T) {
 			leader := s.leader(t)
-			if err := s.disk(leader).Full(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, s.disk(leader).Full())
 			awaitOtherLeader(t, s, leader)
 			s.awaitService(t)
-			if err := s.disk(leader).Free(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, s.disk(leader).Free())
 			if !leader.Running() {
 				ended(t, leader, 80)
 				s.start(t, leader)
@@ -280,9 +248,7 @@ func TestAcknowledgedSendsSurviveTheDisks(t *testing.T) {
 		t.Error("the power cuts dropped nothing")
 	}
 	s.balance(t)
-	if _, err := s.WaitConverged(t.Context(), serveAgain); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, harness.Err(s.WaitConverged(t.Context(), serveAgain)))
 }
 
 // awaitOtherLeader waits until a node other than old leads.
@@ -306,25 +272,17 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	for class, text := range map[disk.Class]string{disk.ClassLog: "body-0:1", disk.ClassStable: "CurrentTerm"} {
 		t.Run(string(class), func(t *testing.T) {
 			victim := s.Followers(s.leader(t))[0]
-			if err := victim.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, victim.Kill())
 			sound := filepath.Join(t.TempDir(), "sound")
-			if err := disk.Copy(victim.DataDir, sound); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, disk.Copy(victim.DataDir, sound))
 			file := damageAll(t, victim.DataDir, class, text)
-			if err := victim.Start(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, victim.Start())
 			code, err := victim.WaitExit(serveAgain)
 			if err != nil || code < 80 || code > 85 {
 				t.Errorf("with a flipped bit in %s: exit code %d, %v\n%s", file, code, err, victim.LogTail())
 			}
 			s.awaitService(t)
-			if err := errors.Join(victim.Kill(), disk.Rollback(victim.DataDir, sound)); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, errors.Join(victim.Kill(), disk.Rollback(victim.DataDir, sound)))
 			s.start(t, victim)
 		})
 	}
@@ -336,20 +294,14 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 func damageAll(t *testing.T, dir string, class disk.Class, text string) string {
 	t.Helper()
 	files, err := disk.Files(dir, class)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		found := false
 		for at := bytes.Index(content, []byte(text)); at >= 0; {
 			found = true
-			if err := disk.FlipBitAt(file, int64(at+len(text)), 2); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, disk.FlipBitAt(file, int64(at+len(text)), 2))
 			next := bytes.Index(content[at+1:], []byte(text))
 			if next < 0 {
 				break
@@ -374,13 +326,9 @@ func TestDisksThatLieLoseMessages(t *testing.T) {
 	s := newSite(t)
 	for _, n := range s.Nodes {
 		trouble, err := disk.Inject(n.Pid(), disk.Injection{Calls: disk.Syncs, Lie: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		t.Cleanup(func() {
-			if err := trouble.Stop(); err != nil {
-				t.Error(err)
-			}
+			harness.Check(t, trouble.Stop())
 		})
 	}
 	for range 5 {
@@ -388,9 +336,7 @@ func TestDisksThatLieLoseMessages(t *testing.T) {
 	}
 	s.cut(t, s.Nodes...)
 	for _, n := range s.Nodes {
-		if err := n.Start(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, n.Start())
 	}
 	// A node that detects the loss refuses to start, which shows it as well.
 	if err := s.WaitReady(t.Context(), serveAgain); err != nil {

@@ -122,18 +122,12 @@ func TestReceiveAttemptSurvivesTheLeader(t *testing.T) {
 func ask(t *testing.T, c *harness.Cluster, node *harness.Node, queue string) net.Conn {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"QueueUrl": queue, "MaxNumberOfMessages": 5, "ReceiveRequestAttemptId": "A"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	connection, err := net.Dial("tcp", node.Client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	_, err = fmt.Fprintf(connection, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-amz-json-1.0\r\n"+
 		"X-Amz-Target: AmazonSQS.ReceiveMessage\r\nContent-Length: %d\r\n\r\n%s", c.Nodes[0].Client, len(body), body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return connection
 }
 

@@ -157,18 +157,14 @@ func agree(t *testing.T, c *harness.Cluster) harness.Status {
 func leader(t *testing.T, c *harness.Cluster) *harness.Node {
 	t.Helper()
 	n, err := c.WaitLeader(t.Context(), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return n
 }
 
 func kill(t *testing.T, nodes ...*harness.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		if err := n.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, n.Kill())
 	}
 }
 
@@ -176,9 +172,7 @@ func kill(t *testing.T, nodes ...*harness.Node) {
 func start(t *testing.T, nodes ...*harness.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		if err := n.Start(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, n.Start())
 	}
 	for _, n := range nodes {
 		if err := n.WaitReady(t.Context(), harness.StartTimeout); err != nil {

@@ -27,9 +27,7 @@ func remember(t *testing.T, p *persistent, name string) remembered {
 	// The window is long enough for a slow machine.
 	r := remembered{queue: p.create(t, name, map[string]string{"VisibilityTimeout": "43200", "DeduplicationWindowSeconds": "604800"})}
 	r.gone = p.send(t, r.queue, "g", "gone", "gone")
-	if err := p.remove(t.Context(), r.queue, p.receive(t, r.queue, "first", 10)); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, p.remove(t.Context(), r.queue, p.receive(t, r.queue, "first", 10)))
 	r.kept = p.send(t, r.queue, "g", "kept", "kept")
 	return r
 }
@@ -101,9 +99,7 @@ func TestDeduplicationSurvives(t *testing.T) {
 	})
 	t.Run("all stopped and started", func(t *testing.T) {
 		for _, n := range c.Nodes {
-			if err := n.Stop(30 * time.Second); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, n.Stop(30*time.Second))
 		}
 		start(t, c.Nodes...)
 		r.check(t, c)
@@ -166,20 +162,14 @@ func TestStateSurvivesPauses(t *testing.T) {
 	r := remember(t, p, "remembered.fifo")
 	for range 2 {
 		paused := leader(t, c)
-		if err := paused.Pause(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, paused.Pause())
 		others := c.Part(c.Followers(paused)...)
 		// WaitLeader asks the running nodes. The paused one does not answer, so another one must
 		// lead.
 		leader(t, others)
 		sent := newPersistent(others, others.Rotate()).send(t, r.queue, "g", "paused-"+paused.Name, "m")
-		if err := paused.Resume(); err != nil {
-			t.Fatal(err)
-		}
-		if err := paused.WaitReady(t.Context(), time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, paused.Resume())
+		harness.Must(t, paused.WaitReady(t.Context(), time.Minute))
 		again := newPersistent(c, harness.Only(paused)).send(t, r.queue, "g", "paused-"+paused.Name, "m")
 		if aws.ToString(again.MessageId) != aws.ToString(sent.MessageId) {
 			t.Errorf("%s took a duplicate for a new message", paused.Name)

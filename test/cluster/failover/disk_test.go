@@ -22,14 +22,10 @@ const marker = "the-message-that-will-be-damaged"
 func find(t *testing.T, n *harness.Node, part, text string) (string, []int64) {
 	t.Helper()
 	files, err := n.Files(part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	modified := func(file string) int64 {
 		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		return -info.ModTime().UnixNano()
 	}
 	slices.SortFunc(files, func(a, b string) int { return cmp.Compare(modified(a), modified(b)) })
@@ -38,9 +34,7 @@ func find(t *testing.T, n *harness.Node, part, text string) (string, []int64) {
 			continue // a snapshot that was unfinished when the node was killed
 		}
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		var places []int64
 		for at := 0; ; at += len(text) {
 			next := bytes.Index(content[at:], []byte(text))
@@ -61,19 +55,13 @@ func find(t *testing.T, n *harness.Node, part, text string) (string, []int64) {
 func flipBits(t *testing.T, file string, places []int64) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer f.Close()
 	for _, at := range places {
 		var b [1]byte
-		if _, err := f.ReadAt(b[:], at); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, harness.Err(f.ReadAt(b[:], at)))
 		b[0] ^= 0x04
-		if _, err := f.WriteAt(b[:], at); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, harness.Err(f.WriteAt(b[:], at)))
 	}
 }
 
@@ -100,16 +88,12 @@ func TestDamagedDisk(t *testing.T) {
 			}},
 		{name: "truncated log", damage: func(t *testing.T, n *harness.Node) string {
 			file, at := find(t, n, "log", marker)
-			if err := os.Truncate(file, at[0]); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, os.Truncate(file, at[0]))
 			return file
 		}},
 		{name: "log file gone", damage: func(t *testing.T, n *harness.Node) string {
 			file, _ := find(t, n, "log", marker)
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, os.Remove(file))
 			return file
 		}},
 		{name: "flipped bit in a snapshot", args: smallSnapshots, snapshot: true, damage: func(t *testing.T, n *harness.Node) string {
@@ -119,9 +103,7 @@ func TestDamagedDisk(t *testing.T) {
 		}},
 		{name: "truncated snapshot", args: smallSnapshots, snapshot: true, damage: func(t *testing.T, n *harness.Node) string {
 			file, at := find(t, n, "snapshot", marker)
-			if err := os.Truncate(file, at[0]); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, os.Truncate(file, at[0]))
 			return file
 		}},
 	}
@@ -146,9 +128,7 @@ func TestDamagedDisk(t *testing.T) {
 			victim := c.Followers(leader(t, c))[0]
 			kill(t, victim)
 			file := test.damage(t, victim)
-			if err := victim.Start(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, victim.Start())
 			refusesToServe(t, victim, file)
 
 			others := c.Part(c.Followers(victim)...)
@@ -193,16 +173,12 @@ func drain(t *testing.T, p *persistent, queue string, want []string) {
 		in := receiveInput(queue, fmt.Sprint("drain", n), 10)
 		in.WaitTimeSeconds = 1
 		out, err := persist(t.Context(), p.sqs.ReceiveMessage, in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		if len(out.Messages) == 0 {
 			break
 		}
 		got = append(got, bodies(out.Messages)...)
-		if err := p.remove(t.Context(), queue, out.Messages); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, p.remove(t.Context(), queue, out.Messages))
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d messages came out, want %d", len(got), len(want))

@@ -25,9 +25,7 @@ func mountSmallDisk(t *testing.T, dir string) {
 	if errors.Is(err, os.ErrPermission) {
 		t.Skip("this test needs the privilege to mount a file system")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
 			t.Errorf("unmount %s: %v", dir, err)
@@ -39,9 +37,7 @@ func mountSmallDisk(t *testing.T, dir string) {
 func fillDisk(t *testing.T, dir string, leave int) (empty func()) {
 	t.Helper()
 	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, syscall.Statfs(dir, &s))
 	file := filepath.Join(dir, "ballast")
 	err := os.WriteFile(file, make([]byte, max(0, int(s.Bavail)*int(s.Bsize)-leave)), 0o600)
 	if err != nil && !(leave == 0 && errors.Is(err, syscall.ENOSPC)) {
@@ -49,9 +45,7 @@ func fillDisk(t *testing.T, dir string, leave int) (empty func()) {
 	}
 	return func() {
 		t.Helper()
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.Remove(file))
 	}
 }
 
@@ -63,9 +57,7 @@ func clusterOnSmallDisks(t *testing.T) *harness.Cluster {
 		"--log-segment-size", "4MiB", "--snapshot-log-size", "8MiB", "--trailing-log-size", "4MiB",
 		"--disk-free-refuse", "40%", "--disk-free-resign", "20%",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for _, n := range c.Nodes {
 		mountSmallDisk(t, n.DataDir)
 	}

@@ -108,21 +108,15 @@ func (r *rotation) waitFor(what string, holds func(keys string) bool) {
 func (r *rotation) write(lines ...string) {
 	r.t.Helper()
 	part := r.file + ".part"
-	if err := os.WriteFile(part, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.Rename(part, r.file); err != nil {
-		r.t.Fatal(err)
-	}
+	harness.Must(r.t, os.WriteFile(part, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	harness.Must(r.t, os.Rename(part, r.file))
 }
 
 // lines returns the keys in a file, in the form in which the tool wrote them.
 func (r *rotation) lines(file string) (lines []string) {
 	r.t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	harness.Must(r.t, err)
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
@@ -262,13 +256,9 @@ func TestKeysAreRotated(t *testing.T) {
 
 	kill(t, r.c.Nodes...)
 	for _, n := range r.c.Nodes {
-		if err := n.Start(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, n.Start())
 	}
-	if err := r.c.WaitReady(t.Context(), harness.StartTimeout); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, r.c.WaitReady(t.Context(), harness.StartTimeout))
 	r.waitFor("the new key alone", alone)
 	l.readKept()
 	agree(t, r.c)

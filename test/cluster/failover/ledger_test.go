@@ -38,9 +38,7 @@ func (l *account) awaitAcks(t *testing.T, since time.Time, n int) time.Time {
 	ctx, cancel := context.WithTimeout(t.Context(), giveUpAfter)
 	defer cancel()
 	at, err := l.AwaitAcks(ctx, since, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return at
 }
 
@@ -133,9 +131,7 @@ func signalled(signal func(*harness.Node) error) func(*testing.T, ...*harness.No
 	return func(t *testing.T, nodes ...*harness.Node) {
 		t.Helper()
 		for _, n := range nodes {
-			if err := signal(n); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, signal(n))
 		}
 	}
 }

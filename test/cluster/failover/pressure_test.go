@@ -82,9 +82,7 @@ func metric(t *testing.T, nodes []*harness.Node, series string) (sum float64) {
 	t.Helper()
 	for _, n := range nodes {
 		text, err := n.Metrics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		for line := range strings.Lines(text) {
 			if value, found := strings.CutPrefix(line, series+" "); found {
 				var v float64
@@ -107,9 +105,7 @@ func takeAll(t *testing.T, p *persistent, queue string, l *account) {
 			return
 		}
 		l.Delivered(withoutProbes(messages)...)
-		if err := p.remove(t.Context(), queue, messages); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, p.remove(t.Context(), queue, messages))
 	}
 }
 
@@ -264,9 +260,7 @@ func TestTooManyConnections(t *testing.T) {
 	var held []net.Conn
 	hold := func() {
 		conn, err := net.Dial("tcp", full.Client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		t.Cleanup(func() { conn.Close() })
 		held = append(held, conn)
 	}
@@ -299,9 +293,7 @@ func take(t *testing.T, p *persistent, queue string, count int, l *account) {
 		messages := p.receive(t, queue, fmt.Sprint("take-", count, "-", i), int32(min(10, count-got)))
 		got += len(messages)
 		l.Delivered(withoutProbes(messages)...)
-		if err := p.remove(t.Context(), queue, messages); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, p.remove(t.Context(), queue, messages))
 		if i > 20*count {
 			t.Fatalf("only %d of %d messages came", got, count)
 		}

@@ -24,9 +24,7 @@ func (p *persistent) topicOf(t *testing.T, name string, queues int) (topic strin
 		// The window is long enough for a slow machine.
 		Attributes: map[string]string{"FifoTopic": "true", "DeduplicationWindowSeconds": "604800"},
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	topic = aws.ToString(created.TopicArn)
 	for i := range queues {
 		url := p.create(t, fmt.Sprint(name, "-", i, ".fifo"),
@@ -36,9 +34,7 @@ func (p *persistent) topicOf(t *testing.T, name string, queues int) (topic strin
 			Endpoint:   aws.String("arn:aws:sqs:" + harness.Region + ":000000000000:" + url[strings.LastIndex(url, "/")+1:]),
 			Attributes: map[string]string{"RawMessageDelivery": "true"},
 		}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		urls = append(urls, url)
 	}
 	return topic, urls
@@ -56,15 +52,11 @@ func TestPublishSurvivesTheLeader(t *testing.T) {
 	topic, queues := newPersistent(c, c.Rotate()).topicOf(t, "published", 1)
 	victim := leader(t, c)
 	first, err := newPersistent(c, harness.Only(victim)).publish(t.Context(), topic, "g", "once")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	kill(t, victim)
 	for _, n := range c.Followers(victim) {
 		again, err := newPersistent(c, harness.Only(n)).publish(t.Context(), topic, "g", "once")
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		if aws.ToString(again.MessageId) != aws.ToString(first.MessageId) ||
 			aws.ToString(again.SequenceNumber) != aws.ToString(first.SequenceNumber) {
 			t.Errorf("%s: message %s number %s, was %s number %s", n.Name, *again.MessageId, *again.SequenceNumber, *first.MessageId,
@@ -86,19 +78,13 @@ func TestReplaySurvivesTheLeader(t *testing.T) {
 	p := newPersistent(c, c.Rotate())
 	topic, queues := p.topicOf(t, "archived", 1)
 	first, err := persist(t.Context(), p.sns.ListSubscriptionsByTopic, &sns.ListSubscriptionsByTopicInput{TopicArn: &topic}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	_, err = persist(t.Context(), p.sns.Unsubscribe, &sns.UnsubscribeInput{SubscriptionArn: first.Subscriptions[0].SubscriptionArn}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	_, err = persist(t.Context(), p.sns.SetTopicAttributes, &sns.SetTopicAttributesInput{
 		TopicArn: &topic, AttributeName: aws.String("ArchivePolicy"), AttributeValue: aws.String(`{"MessageRetentionPeriod":"1"}`),
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	var want []string
 	ten := func() {
 		in := &sns.PublishBatchInput{TopicArn: &topic}
@@ -109,9 +95,7 @@ func TestReplaySurvivesTheLeader(t *testing.T) {
 				Id: id, Message: id, MessageGroupId: aws.String("g"), MessageDeduplicationId: id,
 			})
 		}
-		if _, err := persist(t.Context(), p.sns.PublishBatch, in, nil); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, harness.Err(persist(t.Context(), p.sns.PublishBatch, in, nil)))
 	}
 	for range archived {
 		ten()
@@ -122,9 +106,7 @@ func TestReplaySurvivesTheLeader(t *testing.T) {
 			"RawMessageDelivery": "true", "ReplayPolicy": `{"PointType":"Timestamp","StartingPoint":"2001-01-01T00:00:00.000Z"}`,
 		},
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for range kills {
 		victim := leader(t, c)
 		kill(t, victim)
@@ -136,9 +118,7 @@ func TestReplaySurvivesTheLeader(t *testing.T) {
 	for status := ""; status != "Completed"; {
 		in := &sns.GetSubscriptionAttributesInput{SubscriptionArn: subscribed.SubscriptionArn}
 		got, err := persist(t.Context(), p.sns.GetSubscriptionAttributes, in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		if status = got.Attributes["ReplayStatus"]; status == "Failed" || time.Now().After(await) {
 			t.Fatalf("the replay is %q", status)
 		}
@@ -153,9 +133,7 @@ func TestReplaySurvivesTheLeader(t *testing.T) {
 		for _, m := range messages {
 			got = append(got, aws.ToString(m.Body))
 		}
-		if err := p.remove(t.Context(), queues[0], messages); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, p.remove(t.Context(), queues[0], messages))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-published +received):\n%s", diff)
@@ -226,9 +204,7 @@ func TestPublishFansOutOnce(t *testing.T) {
 				}
 				got[g] = append(got[g], aws.ToString(m.Body))
 			}
-			if err := p.remove(t.Context(), queue, messages); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, p.remove(t.Context(), queue, messages))
 		}
 		if diff := cmp.Diff(published, got); diff != "" {
 			t.Errorf("%s (-published +received):\n%s", queue, diff)

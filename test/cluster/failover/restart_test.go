@@ -44,9 +44,7 @@ func TestLongPollsOutliveTheLeader(t *testing.T) {
 		}
 		time.Sleep(500 * time.Millisecond) // no event shows that a poll waits at the leader; if one does not yet, less is tested
 		kill(t, victim)
-		if err := victim.Start(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, victim.Start())
 		for i := range polls {
 			body := fmt.Sprint(round, "-", i)
 			p.send(t, queue, body, body, body) // in its own group
@@ -67,9 +65,7 @@ func TestLongPollsOutliveTheLeader(t *testing.T) {
 		if len(seen) != polls {
 			t.Errorf("%d messages were received, want %d", len(seen), polls)
 		}
-		if err := victim.WaitReady(t.Context(), harness.StartTimeout); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, victim.WaitReady(t.Context(), harness.StartTimeout))
 		agree(t, c)
 	}
 }

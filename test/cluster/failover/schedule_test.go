@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
@@ -17,9 +18,7 @@ func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	native := dialNodes(t, c)
 	ctx := t.Context()
 	const queue = "scheduled.fifo"
-	if _, err := native.CreateQueue(ctx, queue, map[string]string{"DeduplicationWindowSeconds": "604800"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, harness.Err(native.CreateQueue(ctx, queue, map[string]string{"DeduplicationWindowSeconds": "604800"}, nil)))
 	group := "g"
 	message := func(id string) *client.Message {
 		return &client.Message{Body: id, GroupId: &group, DeduplicationId: &id}
@@ -28,17 +27,13 @@ func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	schedule := func(id string) *client.Result {
 		t.Helper()
 		results, err := native.Schedule(ctx, queue, at, message(id))
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		return results[0]
 	}
 	send := func(id string) *client.Result {
 		t.Helper()
 		results, err := native.Send(ctx, queue, message(id))
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		return results[0]
 	}
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
@@ -30,9 +31,7 @@ func TestSessionStreamsUnderLeaderKills(t *testing.T) {
 		group := fmt.Sprint("s", i)
 		native := dialNodes(t, from(c, i))
 		held, err := native.Accept(t.Context(), name, group, client.SessionOptions{LockSeconds: 600})
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		sendersDone.Go(func() {
 			for n := 0; sending.Err() == nil; n++ {
 				if _, err := native.Send(t.Context(), name, &client.Message{Body: fmt.Sprint(n), GroupId: &group}); err != nil {

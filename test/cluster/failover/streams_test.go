@@ -150,3 +150,18 @@ func TestStreamsUnderLeaderKills(t *testing.T) {
 	slices.Sort(gaps)
 	t.Logf("send gap after SIGKILL of the leader, %d times: median %v, worst %v", len(gaps), gaps[len(gaps)/2], gaps[len(gaps)-1])
 }
+
+// dialNodes returns a client of the native API for all nodes.
+func dialNodes(t *testing.T, c *harness.Cluster) *client.Client {
+	t.Helper()
+	var addresses []string
+	for _, n := range c.Nodes {
+		addresses = append(addresses, n.Client)
+	}
+	native, err := client.Dial(client.Options{RetryFor: giveUpAfter}, addresses...)
+	harness.Must(t, err)
+	t.Cleanup(func() {
+		harness.Check(t, native.Close())
+	})
+	return native
+}

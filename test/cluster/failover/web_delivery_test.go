@@ -50,9 +50,7 @@ func newWebSubscriber(t *testing.T) *webSubscriber {
 		}
 		if r.Header.Get("X-Amz-Sns-Message-Type") == "SubscriptionConfirmation" {
 			var request struct{ Token string }
-			if err := json.Unmarshal(body, &request); err != nil {
-				t.Error(err)
-			}
+			harness.Check(t, json.Unmarshal(body, &request))
 			select {
 			case s.token <- request.Token:
 			default: // repeated request
@@ -85,15 +83,11 @@ func newWebSubscriber(t *testing.T) *webSubscriber {
 func (p *persistent) webTopic(t *testing.T, s *webSubscriber, attributes map[string]string) (topicARN *string) {
 	t.Helper()
 	created, err := persist(t.Context(), p.sns.CreateTopic, &sns.CreateTopicInput{Name: aws.String("web")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	all := map[string]string{"RawMessageDelivery": "true"}
 	maps.Copy(all, attributes)
 	in := &sns.SubscribeInput{TopicArn: created.TopicArn, Protocol: aws.String("http"), Endpoint: &s.server.URL, Attributes: all}
-	if _, err := persist(t.Context(), p.sns.Subscribe, in, nil); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, harness.Err(persist(t.Context(), p.sns.Subscribe, in, nil)))
 	token := <-s.token
 	if _, err := persist(t.Context(), p.sns.ConfirmSubscription, &sns.ConfirmSubscriptionInput{TopicArn: created.TopicArn, Token: &token},
 		nil); err != nil {
@@ -111,9 +105,7 @@ func (p *persistent) publishBatch(t *testing.T, topicARN *string, number int) (t
 		texts = append(texts, text)
 		in.PublishBatchRequestEntries = append(in.PublishBatchRequestEntries, types.PublishBatchRequestEntry{Id: &text, Message: &text})
 	}
-	if _, err := persist(t.Context(), p.sns.PublishBatch, in, nil); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, harness.Err(persist(t.Context(), p.sns.PublishBatch, in, nil)))
 	return texts
 }
 
@@ -231,15 +223,11 @@ func TestSubscribersOnTheMachineAreRefused(t *testing.T) {
 	port := strings.TrimPrefix(s.server.URL, "http://127.0.0.1:")
 	hosts := []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"}
 	created, err := persist(t.Context(), p.sns.CreateTopic, &sns.CreateTopicInput{Name: aws.String("web")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	subscribe := func(host string) {
 		in := &sns.SubscribeInput{TopicArn: created.TopicArn, Protocol: aws.String("http"),
 			Endpoint: aws.String("http://" + host + ":" + port)}
-		if _, err := persist(t.Context(), p.sns.Subscribe, in, nil); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, harness.Err(persist(t.Context(), p.sns.Subscribe, in, nil)))
 	}
 	for _, host := range hosts {
 		subscribe(host)
@@ -251,9 +239,7 @@ func TestSubscribersOnTheMachineAreRefused(t *testing.T) {
 
 	kill(t, c.Nodes...)
 	for _, n := range c.Nodes {
-		if err := n.Start("--sns-allow-endpoints", "127.0.0.0/8"); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, n.Start("--sns-allow-endpoints", "127.0.0.0/8"))
 	}
 	for _, host := range hosts[:1] {
 		subscribe(host) // a new subscription sends a new confirmation request

@@ -16,18 +16,14 @@ import (
 func environment(t *testing.T, a *harness.Authority, node string) []string {
 	t.Helper()
 	env, err := a.Environment(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return env
 }
 
 func newAuthority(t *testing.T) *harness.Authority {
 	t.Helper()
 	a, err := harness.NewAuthority(binary, filepath.Join(t.TempDir(), "certs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return a
 }
 
@@ -44,12 +40,8 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 	}
 	c := harness.New(t, harness.Options{Binary: binary, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s"}})
 	intruder, err := c.Spare("n4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := intruder.Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
+	harness.Must(t, intruder.Start())
 	t.Cleanup(func() { _ = intruder.Kill() })
 	// By the time its log tells why it is alone, it has met a node of the cluster.
 	await(t, "the foreign node to be refused", func() bool {
@@ -57,20 +49,12 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 			strings.Contains(intruder.Log(), "tls:")
 	})
 	leader, err := c.WaitLeader(t.Context(), waitMax)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	waitRoles(t, leader, "n1 voter, n2 voter, n3 voter")
-	if err := leader.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := leader.Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, leader.Kill())
+	harness.Must(t, leader.Start())
 	ready(t, c.Nodes...)
-	if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, harness.Err(c.WaitConverged(t.Context(), waitMax)))
 }
 
 // A node of another cluster with the same authority and gossip key does not join, and takes no
@@ -84,15 +68,9 @@ func TestAnotherClusterStaysAnother(t *testing.T) {
 		Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s", "--log-level", "debug"}})
 	foreign := other.Nodes[0]
 	before, err := foreign.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := foreign.Stop(waitMax); err != nil {
-		t.Fatal(err)
-	}
-	if err := foreign.Start("--bootstrap-expect", "0", "--join", c.Gossip()); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
+	harness.Must(t, foreign.Stop(waitMax))
+	harness.Must(t, foreign.Start("--bootstrap-expect", "0", "--join", c.Gossip()))
 	ready(t, foreign)
 	const refusal = "a node of another cluster"
 	await(t, "the clusters to meet", func() bool { return strings.Contains(foreign.Log(), refusal) })
@@ -100,9 +78,7 @@ func TestAnotherClusterStaysAnother(t *testing.T) {
 		await(t, n.Name+" to meet the other cluster", func() bool { return strings.Contains(n.Log(), refusal) })
 	}
 	leader, err := c.WaitLeader(t.Context(), waitMax)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	waitRoles(t, leader, "n1 voter, n2 voter, n3 voter")
 	waitRoles(t, foreign, "n1 voter")
 	if after, err := foreign.Status(t.Context()); err != nil || after.ClusterID != before.ClusterID || after.NodeID != before.NodeID {

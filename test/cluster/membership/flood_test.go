@@ -70,9 +70,7 @@ func TestGossipFlood(t *testing.T) {
 		var conns []*net.UDPConn
 		for _, n := range c.Nodes {
 			conn, err := attacker.New(host).Packets(n.Gossip())
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			defer conn.Close()
 			conns = append(conns, conn)
 		}

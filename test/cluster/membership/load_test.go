@@ -57,9 +57,7 @@ func startLoadAt(t *testing.T, c *harness.Cluster, nodes ...*harness.Node) *load
 		QueueName:  aws.String("load.fifo"),
 		Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "43200"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	l.queue = *created.QueueUrl
 	ctx, stop := context.WithCancel(t.Context())
 	l.stopSending = stop

@@ -31,12 +31,8 @@ func cluster(t *testing.T, nodes int) *harness.Cluster {
 func spare(t *testing.T, c *harness.Cluster, name string) *harness.Node {
 	t.Helper()
 	n, err := c.Spare(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
+	harness.Must(t, n.Start())
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("--- %s\n%s", n.Name, n.LogTail())

@@ -47,17 +47,11 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	for range rolls(t) {
 		for _, n := range c.Nodes {
 			status, err := n.Status(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			restart := time.Now()
-			if err := n.Stop(stopLimit); err != nil {
-				t.Error(err)
-			}
+			harness.Check(t, n.Stop(stopLimit))
 			stopped := time.Since(restart)
-			if err := n.Start(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, n.Start())
 			ready(t, n)
 			gap := l.Gap(restart)
 			gaps = append(gaps, gap)
@@ -73,9 +67,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	slices.Sort(gaps)
 	t.Logf("%.0f calls/s for %v; write gap per restart: median %v, worst %v", float64(l.calls.Load())/elapsed.Seconds(),
 		elapsed.Round(time.Second), gaps[len(gaps)/2], gaps[len(gaps)-1])
-	if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, harness.Err(c.WaitConverged(t.Context(), waitMax)))
 }
 
 // TestOneEndpoint restarts the other nodes, and then kills the leader among them, while each client
@@ -90,26 +82,18 @@ func TestOneEndpoint(t *testing.T) {
 		for _, n := range others {
 			change(t, kept, "cluster", "transfer-leader", n.Name)
 			restart := time.Now()
-			if err := n.Stop(stopLimit); err != nil {
-				t.Error(err)
-			}
-			if err := n.Start(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Check(t, n.Stop(stopLimit))
+			harness.Must(t, n.Start())
 			ready(t, n)
 			t.Logf("%s, which led, restarted: write gap %v", n.Name, l.Gap(restart))
 			time.Sleep(betweenRestarts)
 		}
 		change(t, kept, "cluster", "transfer-leader", others[0].Name)
 		killed := time.Now()
-		if err := others[0].Kill(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, others[0].Kill())
 		time.Sleep(betweenRestarts) // meanwhile two nodes serve
 		t.Logf("%s, which led, killed: write gap %v", others[0].Name, l.Gap(killed))
-		if err := others[0].Start(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, others[0].Start())
 		ready(t, others[0])
 	}
 	elapsed := time.Since(begin)
@@ -117,9 +101,7 @@ func TestOneEndpoint(t *testing.T) {
 		t.Errorf("%d calls failed", failed)
 	}
 	t.Logf("%.0f calls/s for %v at one endpoint", float64(l.calls.Load())/elapsed.Seconds(), elapsed.Round(time.Second))
-	if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, harness.Err(c.WaitConverged(t.Context(), waitMax)))
 }
 
 // TestStatusIsTrueAtOnce reads the status right after a node was killed, and right after one was
@@ -127,9 +109,7 @@ func TestOneEndpoint(t *testing.T) {
 func TestStatusIsTrueAtOnce(t *testing.T) {
 	c := cluster(t, 3)
 	leader, err := c.WaitLeader(t.Context(), waitMax)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	follower := c.Followers(leader)[0]
 	const degraded = "; no further node may fail"
 	for what, fails := range map[string][2]func() error{
@@ -138,16 +118,12 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 	} {
 		ready(t, c.Nodes...)
 		waitStatus(t, leader, 0, "Healthy: 3 of 3 voters answer, leader "+leader.Name)
-		if err := fails[0](); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, fails[0]())
 		if out, code := tool(t, leader, "cluster", "status"); code != 1 ||
 			!strings.Contains(out, "Degraded: 2 of 3 voters answer, leader "+leader.Name+degraded) {
 			t.Errorf("%s: exit code %d\n%s", what, code, out)
 		}
-		if err := fails[1](); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, fails[1]())
 	}
 }
 
@@ -180,13 +156,9 @@ func TestScaleUnderLoad(t *testing.T) {
 	if failed := l.finish(); failed > 0 {
 		t.Errorf("%d calls failed", failed)
 	}
-	if _, err := c.Part(c.Nodes[2], n4, n5).WaitConverged(t.Context(), waitMax); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, harness.Err(c.Part(c.Nodes[2], n4, n5).WaitConverged(t.Context(), waitMax)))
 	// A removed node stays removed when it is started, and says why.
-	if err := all[0].Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, all[0].Start())
 	if code, err := all[0].WaitExit(waitMax); err != nil || code != exitRemoved {
 		t.Errorf("%s started again ended with %d, %v", all[0].Name, code, err)
 	}
@@ -198,22 +170,16 @@ func TestWipedNodeIsReplacedByOneCommand(t *testing.T) {
 	c := cluster(t, 3)
 	l := startLoad(t, c)
 	lost := c.Nodes[2]
-	if err := lost.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	waitDegraded(t, c.Nodes[0])
+	harness.Must(t, lost.Kill())
+	waitStatus(t, c.Nodes[0], 1, "Degraded: 2 of 3 voters answer")
 	if out, code := tool(t, c.Nodes[0], "cluster", "replace", "n3", "--yes"); code != 7 || !strings.Contains(out, "empty data directory") {
 		t.Errorf("replace without a successor: exit code %d, %s", code, out)
 	}
-	if err := lost.Wipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := lost.Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, lost.Wipe())
+	harness.Must(t, lost.Start())
 	list := waitRoles(t, c.Nodes[0], "n1 voter, n2 voter, n3 voter, n3 learner")
 	ready(t, lost)
-	waitDegraded(t, c.Nodes[1])
+	waitStatus(t, c.Nodes[1], 1, "Degraded: 2 of 3 voters answer")
 	if out, code := tool(t, c.Nodes[1], "cluster", "promote", list.Members[3].NodeID); code != 7 ||
 		!strings.Contains(out, "cluster replace n3") {
 		t.Errorf("promote: exit code %d, %s", code, out)
@@ -221,23 +187,15 @@ func TestWipedNodeIsReplacedByOneCommand(t *testing.T) {
 	change(t, lost, "cluster", "replace", "n3", "--yes")
 	waitRoles(t, lost, "n1 voter, n2 voter, n3 voter")
 	// It is a voter: with it as the only follower the leader still works.
-	if err := c.Nodes[0].Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.WaitLeader(t.Context(), waitMax); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Nodes[0].Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, c.Nodes[0].Kill())
+	harness.Must(t, harness.Err(c.WaitLeader(t.Context(), waitMax)))
+	harness.Must(t, c.Nodes[0].Start())
 	ready(t, c.Nodes...)
 	if out, code := tool(t, c.Nodes[0], "cluster", "status"); code != 0 || !strings.Contains(out, "Healthy: 3 of 3 voters answer") {
 		t.Errorf("status: exit code %d, %s", code, out)
 	}
 	l.finish()
-	if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, harness.Err(c.WaitConverged(t.Context(), waitMax)))
 }
 
 // TestAllAddressesChange restarts every node with other ports, as when all pods are rescheduled at
@@ -249,24 +207,16 @@ func TestAllAddressesChange(t *testing.T) {
 		time.Sleep(time.Second) // some messages to keep
 		l.finish()
 		for _, n := range c.Nodes {
-			if err := n.Stop(stopLimit); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, n.Stop(stopLimit))
 		}
-		if err := c.Readdress(); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, c.Readdress())
 		for _, n := range c.Nodes {
-			if err := n.Start(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, n.Start())
 		}
 		begin := time.Now()
 		ready(t, c.Nodes...)
 		t.Logf("round %d: all nodes ready %v after the last start with other addresses", round, time.Since(begin).Round(time.Millisecond))
-		if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, harness.Err(c.WaitConverged(t.Context(), waitMax)))
 		// The load of the next round starts again with the first message ids.
 		if out, code := toolAt(t, c.Nodes[0], "queue", "delete", "load.fifo", "--yes"); code != 0 {
 			t.Fatalf("delete: %s", out)
@@ -280,9 +230,7 @@ func TestDrainedNode(t *testing.T) {
 	c := cluster(t, 3)
 	l := startLoad(t, c)
 	leader, err := c.WaitLeader(t.Context(), waitMax)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	time.Sleep(time.Second) // load before the drain
 	change(t, leader, "cluster", "drain")
 	if err := leader.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "drained") {
@@ -307,21 +255,6 @@ func waitStatus(t *testing.T, n *harness.Node, want int, part string) {
 	for {
 		out, code := tool(t, n, "cluster", "status")
 		if code == want && strings.Contains(out, part) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("status: exit code %d, %s", code, out)
-		}
-	}
-}
-
-// waitDegraded waits until the leader finds a voter missing.
-func waitDegraded(t *testing.T, n *harness.Node) {
-	t.Helper()
-	deadline := time.Now().Add(waitMax)
-	for {
-		out, code := tool(t, n, "cluster", "status")
-		if code == 1 && strings.Contains(out, "Degraded: 2 of 3 voters answer") {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -113,12 +113,8 @@ func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 	}
 	c := harness.New(t, harness.Options{Binary: binary, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s"}})
 	withoutKey, err := c.Spare("n4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := withoutKey.Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
+	harness.Must(t, withoutKey.Start())
 	t.Cleanup(func() { _ = withoutKey.Kill() })
 	_, files := serves(t, c.Nodes[0])
 	l := startLoad(t, c)
@@ -143,9 +139,7 @@ func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 	for begin := l.calls.Load(); l.calls.Load() < begin+calls && time.Since(began) < waitMax; {
 		for _, n := range c.Nodes {
 			status, err := n.Status(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			trying.Go(func() { other.tryPeer(n, status, own, foreign) })
 			trying.Go(func() { other.tryGossip(n) })
 		}
@@ -158,9 +152,7 @@ func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 		awaitRefusals(t, n, gossipRefusals, "stream", "packet")
 	}
 	leader, err := c.WaitLeader(t.Context(), waitMax)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	waitRoles(t, leader, "n1 voter, n2 voter, n3 voter")
 	if err := withoutKey.Ready(t.Context()); err == nil {
 		t.Error("a node without the gossip key is ready")
@@ -200,9 +192,7 @@ func checkLog(t *testing.T, n *harness.Node, took time.Duration) {
 func serves(t *testing.T, n *harness.Node) (metrics string, files int) {
 	t.Helper()
 	metrics, err := n.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	_, rest, found := strings.Cut(metrics, "\nprocess_open_fds ")
 	line, _, _ := strings.Cut(rest, "\n")
 	files, err = strconv.Atoi(line)

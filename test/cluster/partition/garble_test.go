@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
@@ -22,7 +23,7 @@ func TestGarbledLines(t *testing.T) {
 		for _, n := range w.Nodes {
 			if !n.Running() {
 				t.Logf("%s ended: %s", n.Name, n.LogTail())
-				must(t, n.Start())
+				harness.Must(t, n.Start())
 			}
 		}
 		w.heal()

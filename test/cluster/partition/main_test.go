@@ -71,31 +71,24 @@ func newWorld(t *testing.T) *world {
 	w.lab = lab
 	o := harness.Options{Binary: binary, Network: lab,
 		Args: []string{"--log-segment-size", "4MiB", "--request-timeout", "2s", "--promote-after", "1s"}}
-	t.Cleanup(func() { must(t, w.lab.Close()) })
+	t.Cleanup(func() { harness.Must(t, w.lab.Close()) })
 	w.Cluster = harness.New(t, o)
 	w.empty = w.create()
 	w.fresh()
 	return w
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // policy sets the policy of the network.
 func (w *world) policy(p network.Policy) {
 	w.t.Helper()
-	must(w.t, w.lab.SetPolicy(p))
+	harness.Must(w.t, w.lab.SetPolicy(p))
 	w.t.Logf("network: %s", p.Name)
 }
 
 func (w *world) leader() *harness.Node {
 	w.t.Helper()
 	leader, err := w.WaitLeader(w.t.Context(), waitMax)
-	must(w.t, err)
+	harness.Must(w.t, err)
 	return leader
 }
 
@@ -222,7 +215,7 @@ func (w *world) heal() {
 	w.policy(network.Heal())
 	w.serves(w.Running()...)
 	_, err := w.WaitConverged(w.t.Context(), waitMax)
-	must(w.t, err)
+	harness.Must(w.t, err)
 }
 
 // balance drains the queue. Each acknowledged message must be in it, once and in order, and any

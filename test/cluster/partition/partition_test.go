@@ -27,7 +27,7 @@ func TestLeaderCutOff(t *testing.T) {
 		name := policy(leader.Name).Name
 		w.fresh()
 		w.serves(w.Nodes...)
-		cut := w.lab.Traffic().Of("", "").Cut
+		cut := w.lab.Traffic().Of("", "")[network.Cut]
 		w.policy(policy(leader.Name))
 		ctx, stop := context.WithCancel(t.Context())
 		var asking sync.WaitGroup
@@ -39,7 +39,7 @@ func TestLeaderCutOff(t *testing.T) {
 		w.serves(w.Followers(leader)...)
 		stop()
 		asking.Wait()
-		if w.lab.Traffic().Of("", "").Cut == cut {
+		if w.lab.Traffic().Of("", "")[network.Cut] == cut {
 			t.Errorf("%s: the switch cut nothing", name)
 		}
 		w.heal()
@@ -99,7 +99,7 @@ func TestDeafFollower(t *testing.T) {
 func (w *world) status(n *harness.Node) harness.Status {
 	w.t.Helper()
 	s, err := n.Status(w.t.Context())
-	must(w.t, err)
+	harness.Must(w.t, err)
 	return s
 }
 
@@ -164,7 +164,7 @@ func TestStaleLeader(t *testing.T) {
 			w := newWorld(t)
 			stale := w.leader()
 			w.serves(stale)
-			must(t, stale.Pause())
+			harness.Must(t, stale.Pause())
 			rest := w.Part(w.Followers(stale)...)
 			w.eventually("another leader", func() error {
 				leader, err := rest.WaitLeader(t.Context(), waitMax)
@@ -174,14 +174,14 @@ func TestStaleLeader(t *testing.T) {
 				return err
 			})
 			leader, err := rest.WaitLeader(t.Context(), waitMax)
-			must(t, err)
+			harness.Must(t, err)
 			// What the old leader knows is outdated: its first message was deleted, and the queue
 			// now begins with another one.
 			out, err := w.at(leader).ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 1})
-			must(t, err)
+			harness.Must(t, err)
 			first := out.Messages[0]
 			_, err = w.at(leader).DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &w.url, ReceiptHandle: first.ReceiptHandle})
-			must(t, err)
+			harness.Must(t, err)
 			w.account.Delivered(ledger.FromSQS(out.Messages)...)
 			made := w.create()
 
@@ -224,7 +224,7 @@ func (w *world) askStale(stale *harness.Node, deleted *string, made string, cut 
 	}
 	// The calls are in flight when the node continues. If one is late, less is tested.
 	pause(200 * time.Millisecond)
-	must(w.t, stale.Resume())
+	harness.Must(w.t, stale.Resume())
 	asking.Wait()
 }
 
@@ -232,13 +232,13 @@ func (w *world) askStale(stale *harness.Node, deleted *string, made string, cut 
 func (w *world) members(n *harness.Node) []string {
 	w.t.Helper()
 	text, err := n.Get(w.t.Context(), "/v1/cluster/members")
-	must(w.t, err)
+	harness.Must(w.t, err)
 	var list struct {
 		Members []struct {
 			Name string `json:"name"`
 		} `json:"members"`
 	}
-	must(w.t, json.Unmarshal(text, &list))
+	harness.Must(w.t, json.Unmarshal(text, &list))
 	var names []string
 	for _, m := range list.Members {
 		names = append(names, m.Name)
@@ -255,7 +255,7 @@ func TestMembersChangeWhileDivided(t *testing.T) {
 	old := w.leader()
 	rest := w.Followers(old)
 	spare, err := w.Spare("s1")
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = spare.Kill() })
 	w.serves(w.Nodes...)
 	w.policy(network.Isolate(old.Name))
@@ -263,8 +263,8 @@ func TestMembersChangeWhileDivided(t *testing.T) {
 		t.Error("a leader without a majority removed a member")
 	}
 	w.serves(rest...)
-	must(t, spare.Start())
-	must(t, spare.WaitReady(t.Context(), waitMax))
+	harness.Must(t, spare.Start())
+	harness.Must(t, spare.WaitReady(t.Context(), waitMax))
 	w.eventually("promote", func() error { return w.post(rest[0], "/v1/cluster/promote", `{"node":"s1"}`) })
 	w.eventually("remove", func() error { return w.post(rest[0], "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)) })
 	w.serves(append(rest, spare)...)

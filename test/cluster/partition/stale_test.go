@@ -172,11 +172,11 @@ func TestStaleReadsOfAPausedLeader(t *testing.T) {
 		stale := s.leader()
 		asking, done := context.WithCancel(t.Context())
 		s.askUntilAnswered(asking, stale)
-		must(t, stale.Pause())
+		harness.Must(t, stale.Pause())
 		s.acknowledge(s.Followers(stale))
 		s.ask(asking, stale) // calls that began before prove nothing
 		pause(20 * time.Millisecond)
-		must(t, stale.Resume())
+		harness.Must(t, stale.Resume())
 		pause(200 * time.Millisecond)
 		done()
 		s.askers.Wait()
@@ -189,10 +189,10 @@ func TestStaleReadsOfAPausedLeader(t *testing.T) {
 func TestStaleReadsBesideALearner(t *testing.T) {
 	s := newStaleReads(t)
 	learner, err := s.Spare("s1")
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = learner.Kill() })
-	must(t, learner.Start())
-	must(t, learner.WaitReady(t.Context(), waitMax))
+	harness.Must(t, learner.Start())
+	harness.Must(t, learner.WaitReady(t.Context(), waitMax))
 	for range *tries {
 		s.empty()
 		stale := s.leader()

@@ -47,17 +47,17 @@ func newLab(t *testing.T) lab {
 func newLabOf(t *testing.T, nodes int) lab {
 	t.Helper()
 	authority, err := harness.NewAuthority(binary, filepath.Join(t.TempDir(), "certs"))
-	must(t, err)
+	harness.Must(t, err)
 	o := harness.Options{Binary: binary, Nodes: nodes, Dir: t.TempDir(), Authority: authority, Args: []string{"--log-segment-size", "4MiB"}}
 	hosts, err := network.New(network.Options{Ports: network.NodePorts(), Names: true})
 	if err != nil {
 		t.Logf("on loopback addresses, without namespaces: %v", err)
 	} else {
 		o.Network, o.Names = hosts, true
-		t.Cleanup(func() { must(t, hosts.Close()) })
+		t.Cleanup(func() { harness.Must(t, hosts.Close()) })
 	}
 	pods, err := harness.Prepare(o)
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(pods.Close)
 	l := lab{Cluster: pods, moveAll: pods.Readdress, resolve: func(...*harness.Node) error { return nil }}
 	if hosts != nil {
@@ -78,25 +78,18 @@ func newLabOf(t *testing.T, nodes int) lab {
 	return l
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // startAll starts the pods in a random order.
 func (l lab) startAll(t *testing.T) {
 	t.Helper()
 	for _, i := range rand.Perm(len(l.Nodes)) {
-		must(t, l.Nodes[i].Start())
+		harness.Must(t, l.Nodes[i].Start())
 	}
 }
 
 func (l lab) stopAll(t *testing.T) {
 	t.Helper()
 	for _, n := range l.Nodes {
-		must(t, n.Stop(stopLimit))
+		harness.Must(t, n.Stop(stopLimit))
 	}
 }
 
@@ -107,13 +100,13 @@ func send(t *testing.T, client *sqs.Client, url string, number int) {
 	_, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{
 		QueueUrl: &url, MessageBody: &text, MessageGroupId: aws.String("g"), MessageDeduplicationId: &text,
 	})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 func receiveAll(t *testing.T, client *sqs.Client, url string, count int) {
 	t.Helper()
 	out, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, WaitTimeSeconds: 5})
-	must(t, err)
+	harness.Must(t, err)
 	var bodies []string
 	for _, m := range out.Messages {
 		bodies = append(bodies, aws.ToString(m.Body))
@@ -131,23 +124,23 @@ func receiveAll(t *testing.T, client *sqs.Client, url string, count int) {
 // TestAllPodsMove restarts all pods with new addresses, several times.
 func TestAllPodsMove(t *testing.T) {
 	l := newLab(t)
-	must(t, l.resolve(l.Nodes...))
+	harness.Must(t, l.resolve(l.Nodes...))
 	l.startAll(t)
-	must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+	harness.Must(t, l.WaitReady(t.Context(), harness.StartTimeout))
 	client := l.NewSQS(l.Rotate())
 	created, err := client.CreateQueue(t.Context(),
 		&sqs.CreateQueueInput{QueueName: aws.String("pods.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
-	must(t, err)
+	harness.Must(t, err)
 	url := aws.ToString(created.QueueUrl)
 	first, err := l.Nodes[0].Status(t.Context())
-	must(t, err)
+	harness.Must(t, err)
 	for round := range restarts {
 		send(t, client, url, round)
 		l.stopAll(t)
-		must(t, l.moveAll())
+		harness.Must(t, l.moveAll())
 		l.startAll(t)
 		begin := time.Now()
-		must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+		harness.Must(t, l.WaitReady(t.Context(), harness.StartTimeout))
 		took := time.Since(begin).Round(time.Millisecond)
 		t.Logf("round %d: ready %v after the last start with other addresses", round, took)
 		if took > recovery {
@@ -157,7 +150,7 @@ func TestAllPodsMove(t *testing.T) {
 	}
 	receiveAll(t, client, url, restarts)
 	status, err := l.WaitConverged(t.Context(), harness.StartTimeout)
-	must(t, err)
+	harness.Must(t, err)
 	if status.ClusterID != first.ClusterID {
 		t.Errorf("cluster %s was %s", status.ClusterID, first.ClusterID)
 	}
@@ -168,33 +161,29 @@ func TestAllPodsMove(t *testing.T) {
 func TestNamesAppearLate(t *testing.T) {
 	l := newLab(t)
 	for i, n := range l.Nodes {
-		must(t, l.resolve(l.Nodes[:i]...))
-		must(t, n.Start())
+		harness.Must(t, l.resolve(l.Nodes[:i]...))
+		harness.Must(t, n.Start())
 	}
-	must(t, l.resolve(l.Nodes...))
-	must(t, l.WaitReady(t.Context(), harness.StartTimeout))
-	if _, err := l.WaitConverged(t.Context(), harness.StartTimeout); err != nil {
-		t.Error(err)
-	}
+	harness.Must(t, l.resolve(l.Nodes...))
+	harness.Must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+	harness.Check(t, harness.Err(l.WaitConverged(t.Context(), harness.StartTimeout)))
 }
 
 // TestPodLosesItsDisk gives one pod a new address and wipes it: it returns as a learner.
 func TestPodLosesItsDisk(t *testing.T) {
 	l := newLab(t)
-	must(t, l.resolve(l.Nodes...))
+	harness.Must(t, l.resolve(l.Nodes...))
 	l.startAll(t)
-	must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+	harness.Must(t, l.WaitReady(t.Context(), harness.StartTimeout))
 	l.stopAll(t)
-	must(t, l.Nodes[1].Wipe())
-	must(t, l.moveAll())
+	harness.Must(t, l.Nodes[1].Wipe())
+	harness.Must(t, l.moveAll())
 	l.startAll(t)
-	must(t, l.WaitReady(t.Context(), harness.StartTimeout))
+	harness.Must(t, l.WaitReady(t.Context(), harness.StartTimeout))
 	status, err := l.Nodes[1].Status(t.Context())
-	must(t, err)
+	harness.Must(t, err)
 	if status.Role != "learner" {
 		t.Errorf("the wiped pod is a %s", status.Role)
 	}
-	if _, err := l.WaitConverged(t.Context(), harness.StartTimeout); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, harness.Err(l.WaitConverged(t.Context(), harness.StartTimeout)))
 }

@@ -35,14 +35,14 @@ func (c *tenant) start(t *testing.T, join string, nodes ...*harness.Node) {
 		args = append(args, "--gossip-key-file", c.keyFile)
 	}
 	for _, n := range nodes {
-		must(t, n.Start(args...))
+		harness.Must(t, n.Start(args...))
 	}
 }
 
 func (c *tenant) stop(t *testing.T, nodes ...*harness.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		must(t, n.Stop(stopLimit))
+		harness.Must(t, n.Stop(stopLimit))
 	}
 }
 
@@ -50,14 +50,14 @@ func (c *tenant) stop(t *testing.T, nodes ...*harness.Node) {
 func (c *tenant) found(t *testing.T) {
 	t.Helper()
 	c.start(t, c.Gossip(), c.Nodes...)
-	must(t, c.WaitReady(t.Context(), harness.StartTimeout))
+	harness.Must(t, c.WaitReady(t.Context(), harness.StartTimeout))
 	status, err := c.Nodes[0].Status(t.Context())
-	must(t, err)
+	harness.Must(t, err)
 	c.id = status.ClusterID
 	created, err := c.NewSQS(c.Rotate()).CreateQueue(t.Context(), &sqs.CreateQueueInput{
 		QueueName: aws.String("of-" + c.Nodes[0].Name + ".fifo"), Attributes: map[string]string{"FifoQueue": "true"},
 	})
-	must(t, err)
+	harness.Must(t, err)
 	c.queue = aws.ToString(created.QueueUrl)
 }
 
@@ -65,20 +65,20 @@ func (c *tenant) found(t *testing.T) {
 // cluster id on all nodes.
 func (c *tenant) apart(t *testing.T, number int) {
 	t.Helper()
-	must(t, c.WaitReady(t.Context(), harness.StartTimeout))
+	harness.Must(t, c.WaitReady(t.Context(), harness.StartTimeout))
 	for _, n := range c.Nodes {
 		status, err := n.Status(t.Context())
-		must(t, err)
+		harness.Must(t, err)
 		if status.ClusterID != c.id {
 			t.Errorf("%s is of cluster %s, it was %s", n.Name, status.ClusterID, c.id)
 		}
 		text, err := n.Get(t.Context(), "/v1/cluster/members")
-		must(t, err)
+		harness.Must(t, err)
 		var list struct {
 			Members []struct{ Name string }
 			Waiting []struct{ Name string }
 		}
-		must(t, json.Unmarshal(text, &list))
+		harness.Must(t, json.Unmarshal(text, &list))
 		if len(list.Members) != 3 {
 			t.Errorf("%s has the members %v", n.Name, list.Members)
 		}
@@ -91,7 +91,7 @@ func (c *tenant) apart(t *testing.T, number int) {
 	client := c.NewSQS(c.Rotate())
 	for range c.Nodes {
 		queues, err := client.ListQueues(t.Context(), &sqs.ListQueuesInput{})
-		must(t, err)
+		harness.Must(t, err)
 		if len(queues.QueueUrls) != 1 || queues.QueueUrls[0] != c.queue {
 			t.Errorf("there are the queues %v, want %s", queues.QueueUrls, c.queue)
 		}
@@ -105,13 +105,13 @@ const spareName = "n7"
 func twoClusters(t *testing.T, keys bool) (a, b *tenant) {
 	t.Helper()
 	l := newLabOf(t, 6)
-	must(t, l.resolve(l.Nodes...))
+	harness.Must(t, l.resolve(l.Nodes...))
 	a, b = &tenant{Cluster: l.Part(l.Nodes[:3]...)}, &tenant{Cluster: l.Part(l.Nodes[3:]...)}
 	for i, c := range []*tenant{a, b} {
 		if keys {
 			c.keyFile = filepath.Join(t.TempDir(), "key")
 			key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(fmt.Sprint(i), 32)))
-			must(t, os.WriteFile(c.keyFile, []byte(key), 0o600))
+			harness.Must(t, os.WriteFile(c.keyFile, []byte(key), 0o600))
 		}
 		c.found(t)
 	}
@@ -136,7 +136,7 @@ func TestTwoClustersOnOneNetwork(t *testing.T) {
 				c.start(t, everybody, c.Nodes...)
 			}
 			for _, c := range []*tenant{a, b} {
-				must(t, c.WaitReady(t.Context(), harness.StartTimeout))
+				harness.Must(t, c.WaitReady(t.Context(), harness.StartTimeout))
 			}
 			time.Sleep(minding)
 			a.apart(t, 0)
@@ -159,9 +159,9 @@ func TestTwoClustersOnOneNetwork(t *testing.T) {
 func TestEmptyNodeBetweenTwoClusters(t *testing.T) {
 	a, b := twoClusters(t, false)
 	spare, err := a.Spare(spareName)
-	must(t, err)
-	must(t, spare.Start("--join", a.Gossip()+","+b.Gossip()))
-	defer func() { must(t, spare.Kill()) }()
+	harness.Must(t, err)
+	harness.Must(t, spare.Start("--join", a.Gossip()+","+b.Gossip()))
+	defer func() { harness.Must(t, spare.Kill()) }()
 	deadline := time.Now().Add(harness.StartTimeout)
 	for !strings.Contains(spare.Log(), "several clusters are in sight") {
 		if time.Now().After(deadline) {

@@ -37,9 +37,7 @@ func startClients(t *testing.T, c *harness.Cluster, nodes int) *clients {
 	created, err := c.NewSQS(harness.Only(c.Nodes[0])).CreateQueue(t.Context(), &sqs.CreateQueueInput{
 		QueueName: aws.String("clients.fifo"), Attributes: map[string]string{"FifoQueue": "true"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for i := range clientsCount {
 		client := c.NewSQS(harness.Only(c.Nodes[i%nodes]))
 		f.sending.Go(func() { f.send(client, *created.QueueUrl, i) })

@@ -118,18 +118,14 @@ func startElsewhere(t *testing.T, c *harness.Cluster) *otherProcess {
 		nodes = append(nodes, ports{n.Client, n.Admin})
 	}
 	list, err := json.Marshal(nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	s := &otherProcess{t: t, cmd: exec.CommandContext(t.Context(), "nice", "-n", "19", os.Args[0])}
 	s.cmd.Env = append(os.Environ(), elsewhere+"="+string(list))
 	s.cmd.Stdout, s.cmd.Stderr = &s.printed, &s.printed
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, s.cmd.Start())
 	return s
 }
 

@@ -39,20 +39,14 @@ func floodElsewhere(text string) int {
 func flooded(t *testing.T, f attacker.Flood, beside func()) (answers string) {
 	t.Helper()
 	text, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	var printed bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "nice", "-n", "19", os.Args[0])
 	cmd.Env = append(os.Environ(), flooding+"="+string(text))
 	cmd.Stdout, cmd.Stderr = &printed, &printed
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
+	harness.Must(t, cmd.Start())
 	beside()
 	_ = stdin.Close() // the end of the input ends the flood
 	if err := cmd.Wait(); err != nil {
@@ -65,9 +59,7 @@ func flooded(t *testing.T, f attacker.Flood, beside func()) (answers string) {
 func startWithKeys(t *testing.T) *harness.Cluster {
 	t.Helper()
 	key := t.TempDir() + "/first-key"
-	if err := harness.WriteFirstKey(key); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, harness.WriteFirstKey(key))
 	return harness.New(t, harness.Options{Binary: binary, Args: []string{"--auth=true", "--first-key-file", key}})
 }
 
@@ -80,9 +72,7 @@ type term struct {
 func termOf(t *testing.T, n *harness.Node) term {
 	t.Helper()
 	s, err := n.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return term{s.LeaderID, s.Term}
 }
 
@@ -138,9 +128,7 @@ func measureFlood(t *testing.T, leader *harness.Node, signed *clients, flood att
 func TestFloods(t *testing.T) {
 	c := startWithKeys(t)
 	leader, err := c.WaitLeader(t.Context(), idleTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	targets := map[string][]string{"the leader": {leader.Client}}
 	for _, n := range c.Nodes {
 		targets["all nodes"] = append(targets["all nodes"], n.Client)

@@ -37,12 +37,8 @@ const (
 func start(t *testing.T) *harness.Cluster {
 	t.Helper()
 	authority, err := harness.NewAuthority(binary, t.TempDir()+"/certs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := authority.Environment("n3"); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
+	harness.Must(t, harness.Err(authority.Environment("n3")))
 	return harness.New(t, harness.Options{
 		Binary: binary,
 		Args: []string{
@@ -62,17 +58,13 @@ func start(t *testing.T) *harness.Cluster {
 func measured(t *testing.T, n *harness.Node, series string) float64 {
 	t.Helper()
 	metrics, err := n.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(metrics)
 	if found == nil {
 		t.Fatalf("%s has no series %s", n.Name, series)
 	}
 	value, err := strconv.ParseFloat(found[1], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return value
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // recordedAccess describes the accounts, keys and policies of a cluster.
@@ -77,9 +78,7 @@ func lookAtAccess(t *testing.T, node *cluster.Node, v queue.View) *recordedAcces
 	})
 	table.Keys(func(k access.Key) bool {
 		secret, err := node.Secret(k)
-		if err != nil {
-			t.Error(err)
-		}
+		harness.Check(t, err)
 		r.Keys[k.ID] = recordedKey{k.User.Account, k.User.Name, secret, k.Inactive}
 		return true
 	})

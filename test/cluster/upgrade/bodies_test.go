@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 // TestBodiesMoveIntoSegmentsAndBack starts a directory with bodies in segments with bodies in
@@ -20,9 +21,7 @@ func TestBodiesMoveIntoSegmentsAndBack(t *testing.T) {
 	for version := uint32(1); version <= format.CurrentVersion; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
 			data := filepath.Join(t.TempDir(), "data")
-			if err := os.CopyFS(data, os.DirFS(filepath.Join(versionDir(version), "data"))); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, os.CopyFS(data, os.DirFS(filepath.Join(versionDir(version), "data"))))
 			var before recorded
 			for step, bodies := range []string{cluster.BodiesInSegments, cluster.BodiesInMemory, cluster.BodiesInSegments} {
 				node := openWith(t, data, 8<<10, bodies)

@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
 var update = flag.Bool("update", false, "make the data directory of the present format version anew")
@@ -67,9 +68,7 @@ func openWith(t *testing.T, dir string, snapshotAfter int64, bodies string) *clu
 		Logger:   slog.New(slog.DiscardHandler),
 		Fatal:    func(code cluster.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	waitFor(t, "the node to be ready", func() bool { return node.Ready() == nil })
 	return node
 }
@@ -78,9 +77,7 @@ func closeNode(t *testing.T, node *cluster.Node) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitMax)
 	defer cancel()
-	if err := node.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, node.Close(ctx))
 }
 
 func waitFor(t *testing.T, what string, holds func() bool) {
@@ -124,9 +121,7 @@ func look(t *testing.T, node *cluster.Node) (r recorded) {
 		r.Access = lookAtAccess(t, node, v)
 		for _, name := range v.ListQueues("", "", 100) {
 			stats, err := v.Stats(name)
-			if err != nil {
-				t.Error(err)
-			}
+			harness.Check(t, err)
 			r.Queues[name] = []int{int(stats.Visible), int(stats.NotVisible), int(stats.Delayed)}
 		}
 	})
@@ -176,24 +171,18 @@ func versionDir(version uint32) string { return filepath.Join("testdata", fmt.Sp
 func record(t *testing.T) {
 	t.Helper()
 	dir := versionDir(format.CurrentVersion)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.RemoveAll(dir))
 	data := filepath.Join(t.TempDir(), "data")
 	node := open(t, data, 8<<10)
 	r := fill(t, node)
 	closeNode(t, node)
-	if err := os.CopyFS(filepath.Join(dir, "data"), os.DirFS(data)); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.CopyFS(filepath.Join(dir, "data"), os.DirFS(data)))
 	again := open(t, data, never)
 	defer closeNode(t, again)
 	state := look(t, again)
 	state.DuplicateID, state.DuplicateSequence, state.Handle = r.DuplicateID, r.DuplicateSequence, r.Handle
 	text, err := json.MarshalIndent(state, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	if err := os.WriteFile(filepath.Join(dir, "recorded.json"), append(text, '\n'), 0o644); err != nil { //nolint:gosec // a public text
 		t.Fatal(err)
 	}
@@ -208,17 +197,11 @@ func TestGoldenDataDirectories(t *testing.T) {
 	for version := uint32(1); version <= format.CurrentVersion; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(versionDir(version), "recorded.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			var want recorded
-			if err := json.Unmarshal(text, &want); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, json.Unmarshal(text, &want))
 			data := filepath.Join(t.TempDir(), "data")
-			if err := os.CopyFS(data, os.DirFS(filepath.Join(versionDir(version), "data"))); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, os.CopyFS(data, os.DirFS(filepath.Join(versionDir(version), "data"))))
 			node := open(t, data, never)
 			defer closeNode(t, node)
 			got := look(t, node)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -18,13 +19,9 @@ func newNative(s *site) *client.Client {
 		addresses = append(addresses, n.Client)
 	}
 	c, err := client.Dial(client.Options{RetryFor: 10 * time.Second}, addresses...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	harness.Must(s.t, err)
 	s.t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			s.t.Error(err)
-		}
+		harness.Check(s.t, c.Close())
 	})
 	return c
 }

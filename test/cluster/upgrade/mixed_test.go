@@ -52,23 +52,17 @@ func nextVersion() []edit {
 func build(t *testing.T, name string, edits ...edit) string {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	dir := t.TempDir()
 	replace := map[string]string{}
 	for i, e := range edits {
 		path, changed := filepath.Join(root, e.file), filepath.Join(dir, fmt.Sprint(i, ".go"))
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		if strings.Count(string(text), e.old) != 1 {
 			t.Fatalf("%s has not the text %q once", e.file, e.old)
 		}
-		if err := os.WriteFile(changed, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(changed, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600))
 		replace[path] = changed
 	}
 	overlay, path := filepath.Join(dir, "overlay.json"), filepath.Join(dir, name)
@@ -76,9 +70,7 @@ func build(t *testing.T, name string, edits ...edit) string {
 	if err == nil {
 		err = os.WriteFile(overlay, list, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	goBuild := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false",
 		"-tags", "hashicorpmetrics grpcnotrace", "-overlay", overlay, "-o", path, "./cmd/seriatim")
 	goBuild.Dir, goBuild.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
@@ -110,15 +102,11 @@ func newLoad(s *site) *load {
 		"plain":     {"DelaySeconds": "1"},
 	} {
 		out, err := l.sqs.CreateQueue(s.t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		harness.Must(s.t, err)
 		l.urls[name] = aws.ToString(out.QueueUrl)
 	}
 	topic, err := l.sns.CreateTopic(s.t.Context(), &sns.CreateTopicInput{Name: aws.String("news")})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	harness.Must(s.t, err)
 	l.topic = aws.ToString(topic.TopicArn)
 	queue := strings.Replace(strings.Replace(l.topic, ":sns:", ":sqs:", 1), ":news", ":plain", 1)
 	for _, filter := range []string{`{"color":["red",{"prefix":"b"}]}`} {
@@ -276,9 +264,7 @@ func TestMixedVersions(t *testing.T) {
 	l.goesOn()
 	cancel()
 	running.Wait()
-	if _, err := s.WaitConverged(t.Context(), waitMax); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, harness.Err(s.WaitConverged(t.Context(), waitMax)))
 	for _, n := range s.Nodes {
 		for _, e := range n.Exits() {
 			if e.Code == exitDiverged {

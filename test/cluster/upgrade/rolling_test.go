@@ -48,9 +48,7 @@ func newSite(t *testing.T) *site {
 	created, err := s.NewSQS(s.Rotate()).CreateQueue(t.Context(), &sqs.CreateQueueInput{
 		QueueName: aws.String("upgrade.fifo"), Attributes: map[string]string{"FifoQueue": "true"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	s.queue = aws.ToString(created.QueueUrl)
 	return s
 }
@@ -83,21 +81,15 @@ func (s *site) works() {
 // replace stops a node and starts it with another program.
 func (s *site) replace(n *harness.Node, program string) {
 	s.t.Helper()
-	if err := n.Stop(stopLimit); err != nil {
-		s.t.Error(err)
-	}
+	harness.Check(s.t, n.Stop(stopLimit))
 	n.Use(program)
 	s.start(n)
 }
 
 func (s *site) start(n *harness.Node) {
 	s.t.Helper()
-	if err := n.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.WaitReady(s.t.Context(), harness.StartTimeout); err != nil {
-		s.t.Fatal(err)
-	}
+	harness.Must(s.t, n.Start())
+	harness.Must(s.t, s.WaitReady(s.t.Context(), harness.StartTimeout))
 }
 
 // tool runs the tool of the next program against a node.
@@ -190,9 +182,7 @@ func TestRollingUpgrade(t *testing.T) {
 	s.held("an older program runs on n3")
 
 	last := s.Nodes[2]
-	if err := last.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, last.Kill())
 	s.held("nothing is heard of n3")
 	last.Use(s.next)
 	s.start(last)
@@ -217,37 +207,25 @@ func TestRollingUpgrade(t *testing.T) {
 	s.start(last)
 	s.works()
 	s.receiveAll()
-	if _, err := s.WaitConverged(t.Context(), waitMax); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, harness.Err(s.WaitConverged(t.Context(), waitMax)))
 }
 
 // tooOld starts the old program with a node's data, and with an empty disk.
 func (s *site) tooOld(n *harness.Node) {
 	s.t.Helper()
-	if err := n.Stop(stopLimit); err != nil {
-		s.t.Error(err)
-	}
+	harness.Check(s.t, n.Stop(stopLimit))
 	n.Use(s.old)
-	if err := n.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	harness.Must(s.t, n.Start())
 	code, err := n.WaitExit(waitMax)
 	if text := n.LogTail(); err != nil || code != exitUnknownFormat || !strings.Contains(text, fmt.Sprint("format version ", s.format)) {
 		s.t.Errorf("the old program on data of the next format ended with %d, %v:\n%s", code, err, text)
 	}
 	spare, err := s.Spare("n4")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	harness.Must(s.t, err)
 	spare.Use(s.old)
-	if err := spare.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	harness.Must(s.t, spare.Start())
 	defer func() {
-		if err := spare.Kill(); err != nil {
-			s.t.Error(err)
-		}
+		harness.Check(s.t, spare.Kill())
 	}()
 	waitFor(s.t, "the old program to say why it cannot join", func() bool {
 		return strings.Contains(spare.LogTail(), "the two programs have no format in common")

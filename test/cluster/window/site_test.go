@@ -38,9 +38,7 @@ func (s site) in(t *testing.T) *site {
 
 func (s *site) must(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	harness.Must(s.t, err)
 }
 
 func (s *site) report(what string, took time.Duration) {

@@ -105,7 +105,5 @@ func TestWindow(t *testing.T) {
 		})
 		s.weigh(empty, 0)
 	})
-	if _, err := s.WaitConverged(t.Context(), harness.StartTimeout); err != nil {
-		t.Error(err)
-	}
+	harness.Check(t, harness.Err(s.WaitConverged(t.Context(), harness.StartTimeout)))
 }

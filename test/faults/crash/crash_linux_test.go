@@ -30,21 +30,13 @@ func newScript(t *testing.T, nodes int, recorded string, args ...string) *script
 	}
 	dir := t.TempDir()
 	binary, err := harness.Build(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data := filepath.Join(dir, recorded)
-	if err := os.MkdirAll(data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(data, 0o700))
 	r, err := mount(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
-		if err := r.close(); err != nil {
-			t.Error(err)
-		}
+		harness.Check(t, r.close())
 	})
 	c := harness.New(t, harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Args: nodeSettings(args...)})
 	s := &script{t: t, cluster: c, journal: &r.journal, random: rand.New(rand.NewPCG(*seed, 0))}
@@ -175,9 +167,7 @@ func judge(t *testing.T, made recording, node trialNode) *tally {
 	if !*long {
 		total := 0
 		count := func(state) error { total++; return nil }
-		if err := states(made.events, *seed, count); err != nil {
-			t.Fatal(err)
-		}
+		must(t, states(made.events, *seed, count))
 		stride = total/shortStates + 1
 	}
 	number := 0
@@ -197,9 +187,7 @@ func judge(t *testing.T, made recording, node trialNode) *tally {
 	})
 	close(trials)
 	working.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sums
 }
 
@@ -211,9 +199,7 @@ func scratch(t *testing.T) string {
 		return t.TempDir()
 	}
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		harness.Check(t, os.RemoveAll(dir))
 	})
 	return dir
 }

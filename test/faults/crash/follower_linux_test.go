@@ -48,9 +48,7 @@ func TestFollowerSurvivesEveryPowerCut(t *testing.T) {
 
 	s.made.events = s.journal.all()
 	metrics, err := s.node.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.Contains(metrics, "seriatim_raft_snapshots_restored_total 0\n") {
 		t.Error("no snapshot was sent to the recorded node")
 	}
@@ -62,9 +60,7 @@ func TestFollowerSurvivesEveryPowerCut(t *testing.T) {
 func (s *script) voted(leader *harness.Node) {
 	s.t.Helper()
 	status, err := leader.Status(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.vote.voted, s.vote.candidate = status.Term, status.NodeID
 }
 
@@ -75,18 +71,14 @@ func (s *script) lead(wanted *harness.Node) {
 	defer cancel()
 	for {
 		leader, err := s.cluster.WaitLeader(ctx, waitMax)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		if leader == wanted {
 			s.asked = wanted
 			return
 		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+leader.Admin+"/v1/cluster/transfer-leader",
 			strings.NewReader(`{"node":"`+wanted.Name+`"}`))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		request.Header.Set("Content-Type", "application/json")
 		// Repeat a refused request: a follower may have to catch up first.
 		if response, err := http.DefaultClient.Do(request); err == nil {

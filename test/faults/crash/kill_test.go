@@ -28,9 +28,7 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 	}
 	dir := t.TempDir()
 	binary, err := harness.Build(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := harness.New(t, harness.Options{Binary: binary, Dir: dir, Nodes: 1, Args: nodeSettings()})
 	node := c.Nodes[0]
 	kills := shortKills
@@ -43,9 +41,7 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 			"QueueUrl": "http://" + node.Client + "/000000000000/" + queueName, "MessageBody": numbered(acked),
 			"MessageGroupId": "g", "MessageDeduplicationId": fmt.Sprint(acked),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		_, err = post(ctx, node, "SendMessage", payload)
@@ -57,9 +53,7 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 	}
 	for n := 1; n <= kills; n++ {
 		trouble, err := disk.Inject(node.Pid(), disk.Injection{Calls: disk.Syncs, Signal: "KILL", From: n})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// Repeat the last send: it is a duplicate or new.
 		for send() == nil {
 			acked++
@@ -67,12 +61,8 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 		if code, err := node.WaitExit(waitMax); err != nil || code != -9 {
 			t.Fatalf("it ended with %d: %v\n%s", code, err, node.LogTail())
 		}
-		if err := trouble.Stop(); err != nil {
-			t.Fatal(err)
-		}
-		if err := node.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, trouble.Stop())
+		must(t, node.Start())
 		if err := node.WaitReady(t.Context(), waitMax); err != nil {
 			t.Fatalf("after a kill at sync %d: %v\n%s", n, err, node.LogTail())
 		}
@@ -92,9 +82,7 @@ func expectInOrder(t *testing.T, node *harness.Node, acked int) {
 	for {
 		out, err := post(t.Context(), node, "ReceiveMessage",
 			[]byte(`{"QueueUrl":"http://`+node.Client+`/000000000000/`+queueName+`","MaxNumberOfMessages":10}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		messages, _ := out["Messages"].([]any)
 		if len(messages) == 0 {
 			break

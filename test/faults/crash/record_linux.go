@@ -15,9 +15,9 @@ import (
 
 // recorder is a mounted file system in memory that keeps a journal.
 type recorder struct {
-	journal
-	server *fuse.Server
-	inodes atomic.Uint64 // the last one given out
+	journal journal
+	server  *fuse.Server
+	inodes  atomic.Uint64 // the last one given out
 }
 
 // mount starts recording what is done below dir, which must exist.
@@ -82,7 +82,7 @@ var (
 func (e *entry) born(ctx context.Context, name string, mode uint32) *fs.Inode {
 	child := &entry{recorder: e.recorder, inode: e.recorder.inodes.Add(1)}
 	node := e.NewPersistentInode(ctx, child, fs.StableAttr{Mode: mode, Ino: child.inode})
-	e.recorder.add(event{kind: kindName, inode: e.inode, name: name, target: child.inode, dir: mode == syscall.S_IFDIR}, func() {})
+	e.recorder.journal.add(event{kind: kindName, inode: e.inode, name: name, target: child.inode, dir: mode == syscall.S_IFDIR}, func() {})
 	return node
 }
 
@@ -117,7 +117,8 @@ func (e *entry) Rename(_ context.Context, name string, newParent fs.InodeEmbedde
 		return syscall.ENOENT
 	}
 	to := newParent.(*entry)
-	e.recorder.add(event{kind: kindRename, inode: e.inode, name: name, target: child.inode, dir: dir, newDir: to.inode, newName: newName},
+	e.recorder.journal.add(
+		event{kind: kindRename, inode: e.inode, name: name, target: child.inode, dir: dir, newDir: to.inode, newName: newName},
 		func() {})
 	return 0
 }
@@ -128,7 +129,7 @@ func (e *entry) Unlink(_ context.Context, name string) syscall.Errno {
 	if child == nil {
 		return syscall.ENOENT
 	}
-	e.recorder.add(event{kind: kindUnname, inode: e.inode, name: name, target: child.inode}, func() {})
+	e.recorder.journal.add(event{kind: kindUnname, inode: e.inode, name: name, target: child.inode}, func() {})
 	return 0
 }
 
@@ -147,8 +148,8 @@ func (e *entry) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Er
 
 // Read implements fs.NodeReader.
 func (e *entry) Read(_ context.Context, _ fs.FileHandle, to []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
-	e.recorder.mu.Lock()
-	defer e.recorder.mu.Unlock()
+	e.recorder.journal.mu.Lock()
+	defer e.recorder.journal.mu.Unlock()
 	if offset >= int64(len(e.data)) {
 		return fuse.ReadResultData(nil), 0
 	}
@@ -158,7 +159,7 @@ func (e *entry) Read(_ context.Context, _ fs.FileHandle, to []byte, offset int64
 // Write implements fs.NodeWriter.
 func (e *entry) Write(_ context.Context, _ fs.FileHandle, data []byte, offset int64) (uint32, syscall.Errno) {
 	kept := append([]byte(nil), data...) // the buffer is the library's
-	e.recorder.add(event{kind: kindWrite, inode: e.inode, offset: offset, data: kept}, func() {
+	e.recorder.journal.add(event{kind: kindWrite, inode: e.inode, offset: offset, data: kept}, func() {
 		e.resize(max(int64(len(e.data)), offset+int64(len(kept))))
 		copy(e.data[offset:], kept)
 	})
@@ -178,7 +179,7 @@ func (e *entry) resize(size int64) {
 
 // Fsync implements fs.NodeFsyncer, of files and directories.
 func (e *entry) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
-	e.recorder.add(event{kind: kindSync, inode: e.inode}, func() {})
+	e.recorder.journal.add(event{kind: kindSync, inode: e.inode}, func() {})
 	return 0
 }
 
@@ -187,14 +188,14 @@ func (e *entry) Allocate(_ context.Context, _ fs.FileHandle, offset, size uint64
 	if mode != 0 {
 		return syscall.ENOTSUP
 	}
-	e.recorder.mu.Lock()
+	e.recorder.journal.mu.Lock()
 	end := max(int64(len(e.data)), int64(offset+size))
-	e.recorder.mu.Unlock()
+	e.recorder.journal.mu.Unlock()
 	return e.truncate(end)
 }
 
 func (e *entry) truncate(size int64) syscall.Errno {
-	e.recorder.add(event{kind: kindTruncate, inode: e.inode, size: size}, func() { e.resize(size) })
+	e.recorder.journal.add(event{kind: kindTruncate, inode: e.inode, size: size}, func() { e.resize(size) })
 	return 0
 }
 
@@ -214,8 +215,8 @@ func (e *entry) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, 
 }
 
 func (e *entry) attributes(out *fuse.Attr) {
-	e.recorder.mu.Lock()
-	defer e.recorder.mu.Unlock()
+	e.recorder.journal.mu.Lock()
+	defer e.recorder.journal.mu.Unlock()
 	out.Ino = e.inode
 	out.Size = uint64(len(e.data))
 	out.Mode = e.Mode() | 0o700

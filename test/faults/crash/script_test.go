@@ -82,9 +82,7 @@ func (s *script) call(action string, in map[string]any) map[string]any {
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitMax)
 	defer cancel()
 	payload, err := json.Marshal(in)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	for {
 		out, err := post(ctx, s.asked, action, payload)
 		if err == nil {
@@ -133,9 +131,7 @@ func (s *script) note() {
 		return
 	}
 	status, err := s.asked.Status(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.made.hashes[status.AppliedIndex] = status.StateHash
 	s.vote.term = status.Term
 	s.made.durables = append(s.made.durables, durable{s.journal.position(), status.AppliedIndex, s.vote})

@@ -289,3 +289,30 @@ func (c *Cluster) LogTails() string {
 	}
 	return b.String()
 }
+
+// Must ends the test with an error, of whatever type.
+func Must[E interface {
+	comparable
+	error
+}](tb testing.TB, err E) {
+	tb.Helper()
+	var none E
+	if err != none {
+		tb.Fatal(err)
+	}
+}
+
+// Check reports an error. The test continues.
+func Check[E interface {
+	comparable
+	error
+}](tb testing.TB, err E) {
+	tb.Helper()
+	var none E
+	if err != none {
+		tb.Error(err)
+	}
+}
+
+// Err is the error of a call with a result that does not matter.
+func Err[R any, E error](_ R, err E) E { return err }

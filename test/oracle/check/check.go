@@ -53,8 +53,7 @@ type delivery struct {
 // message contains everything in a history about one MessageId.
 type message struct {
 	id, queue, group, dedup, sequence string
-	number                            string // from the answer to a send; a scheduled message gets another one later
-	publication                       string // id of the publication at its topic, empty if unknown
+	number                            string // from the answer to a send
 
 	acks       []*history.Event // sends answered with this id
 	deliveries []*delivery      // in order of their return
@@ -67,7 +66,8 @@ type message struct {
 type checker struct {
 	rules      history.Rules
 	report     Report
-	events     []history.Event
+	all        []history.Event             // with those of queues that the log alone judges
+	events     []history.Event             // without
 	sends      map[string][]*history.Event // by body
 	byKey      map[string][]*history.Event // sends by queue and deduplication id
 	receives   map[string][]*history.Event // by queue, in order of their call
@@ -84,14 +84,6 @@ type checker struct {
 	uncertain  [][2]int64                // the same, until log time was again close to true time
 	checking   string                    // the checker at work
 	effects    map[int64]int64           // log times of operations of unknown outcome that took effect, as far as the log is known
-	extensions
-}
-
-// extensions contains the parts of a history about objects that SQS does not have.
-type extensions struct {
-	topics    map[string]*topic
-	sessions  sessions
-	schedules schedules
 }
 
 // Check judges a history without a log.
@@ -100,22 +92,19 @@ func Check(events []history.Event) Report { return CheckWithEffects(events, nil)
 // CheckWithEffects is Check with known effects: for each operation of unknown outcome that took
 // effect, its number and the log time of its entry (logcheck.Checker.Effects).
 func CheckWithEffects(events []history.Event, effects map[int64]int64) Report {
-	events = unwrapped(history.Singles(events))
+	events = history.Singles(events)
 	c := &checker{
-		effects: effects,
-		events:  events, sends: map[string][]*history.Event{}, byKey: map[string][]*history.Event{},
+		effects: effects, all: events, events: judged(events),
+		sends: map[string][]*history.Event{}, byKey: map[string][]*history.Event{},
 		receives: map[string][]*history.Event{},
 		purges:   map[string][]*history.Event{}, messages: map[string]*message{}, handles: map[string]*delivery{},
 		drained: map[string]int64{}, visibility: map[string][]*history.Event{}, attempts: map[string]*history.Event{},
-		report:     Report{Counts: map[string]int{}, waived: map[string]bool{}},
-		extensions: extensions{topics: map[string]*topic{}, sessions: newSessions(), schedules: newSchedules()},
+		report: Report{Counts: map[string]int{}, waived: map[string]bool{}},
 	}
 	c.index()
-	c.holds()
 	c.indexClocks()
 	c.checking = "identity" // I7, I9: of ids, numbers and handles
 	c.deliver()
-	c.resolve()
 	c.indexDeletes()
 	for _, x := range c.checkers() {
 		c.checking = x.name
@@ -140,9 +129,6 @@ func (c *checker) checkers() []named {
 		{"duplicates", c.checkDuplicates}, // I3
 		{"numbers", c.checkNumbers},       // I4a, I9
 		{"overtaking", c.checkOvertaking}, // I4b, I4c, I4d, I5
-		{"fan-out", c.checkFanOut},        // I18
-		{"sessions", c.checkSessions},     // I19
-		{"schedules", c.checkSchedules},   // I20
 		{"attempts", c.checkAttempts},     // I6
 		{"deletes", c.checkDeletes},       // I8
 		{"visibility", c.checkVisibility}, // I6, I10
@@ -204,7 +190,6 @@ func (c *checker) index() {
 		case history.KindDrained:
 			c.drained[e.Queue] = e.Return
 		case history.KindOp:
-			c.report.Counts["operations "+string(e.Result)]++ // an entry of a batch counts as one
 			switch e.Action {
 			case "send":
 				c.sends[e.Body] = append(c.sends[e.Body], e)
@@ -220,11 +205,6 @@ func (c *checker) index() {
 				c.purges[e.Queue] = append(c.purges[e.Queue], e)
 			case "visibility":
 				c.visibility[e.Handle] = append(c.visibility[e.Handle], e)
-			case history.Publish:
-				c.indexPublish(e)
-			default:
-				c.indexSession(e)
-				c.indexSchedule(e)
 			}
 		default: // read by the checkers that need it
 		}
@@ -248,7 +228,7 @@ func (c *checker) deliver() {
 			continue
 		}
 		switch e.Action {
-		case "send", history.Schedule:
+		case "send":
 			m := get(e.Queue, e.Message)
 			if m.acks = append(m.acks, e); len(m.acks) == 1 {
 				m.queue, m.group, m.dedup, m.number = e.Queue, e.Group, e.Dedup, e.Sequence
@@ -259,16 +239,14 @@ func (c *checker) deliver() {
 				c.violate("I9", e.Return, "send %d: message %s has number %s, another send was told %s", e.ID, e.Message, e.Sequence,
 					m.number)
 			}
-			if m.sequence == "" && !c.schedules.in(e.Queue) {
-				m.sequence = e.Sequence
-			}
+			m.sequence = cmp.Or(m.sequence, e.Sequence)
 		case "receive":
 			for position, got := range e.Messages {
 				m := get(e.Queue, got.ID)
 				if m.queue == "" {
 					m.queue, m.group, m.dedup = e.Queue, got.Group, got.Dedup
 				}
-				m.sequence = cmp.Or(m.sequence, got.Sequence) // a scheduled message gets another number when it is due
+				m.sequence = cmp.Or(m.sequence, got.Sequence)
 				d := &delivery{receive: e, message: got, position: position}
 				if first := c.handles[got.Handle]; first == nil {
 					c.handles[got.Handle] = d
@@ -304,16 +282,14 @@ func (c *checker) indexDeletes() {
 		c.order = append(c.order, m)
 		m.created = never
 		for _, ack := range m.acks {
-			if !c.schedules.in(m.queue) { // there it gets its place only when it is due
-				m.created = min(m.created, ack.Return)
-			}
+			m.created = min(m.created, ack.Return)
 		}
 		// The calls that may have made it: the sends of its body, if the body was seen, otherwise
 		// any send of its key.
 		makers := c.byKey[m.queue+"\x00"+m.dedup]
 		if len(m.deliveries) > 0 {
 			m.created = min(m.created, m.deliveries[0].receive.Return)
-			makers = c.sendsOf(m.queue, m.deliveries[0].message.Body)
+			makers = c.sends[m.deliveries[0].message.Body]
 		}
 		m.earliest = never
 		if len(m.deliveries) == 0 && len(makers) == 0 {
@@ -353,21 +329,6 @@ func (m *message) stale(handle string, call int64) bool {
 	return false
 }
 
-// sendsOf returns the sends of a body to a queue, or the publishes of it that pass the filter of
-// the queue's subscription.
-func (c *checker) sendsOf(queue, body string) []*history.Event {
-	return c.sends[c.bodyIn(queue, body)]
-}
-
-// bodyIn returns the key of a body in sends. It contains the queue if a topic delivers to it,
-// because a topic delivers a body to several queues.
-func (c *checker) bodyIn(queue, body string) string {
-	if c.rules.SubscriptionOf(queue) != nil {
-		return queue + "\x00" + body
-	}
-	return body
-}
-
 // hidden reports whether the last change of visibility may have hidden the message for longer than
 // the drain waits.
 func (c *checker) hidden(m *message) bool {
@@ -397,8 +358,7 @@ func (c *checker) removed(m *message) int64 {
 	at := never
 	for _, e := range m.deletes {
 		d := c.handles[e.Handle]
-		// The server accepts the delete of a message in a session only under its lock.
-		held := e.Session != "" || c.sooner(d.receive, e, c.span(d)) && len(c.visibility[e.Handle]) == 0
+		held := c.sooner(d.receive, e, c.span(d)) && len(c.visibility[e.Handle]) == 0
 		if e.Result == history.OK && e.Error == "" && held {
 			at = min(at, e.Return)
 		}

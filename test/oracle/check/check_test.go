@@ -149,10 +149,17 @@ func TestUnplanted(t *testing.T) {
 		{"two nodes count differently", "I13", func(s *story) {
 			s.send(0, "a", "a", "A", "10")
 			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
-			s.add(200, history.Event{Action: history.Visibility, Handle: "h1", Detail: history.Detail{Timeout: timeout(3600)}})
+			s.add(200, history.Event{Action: history.Visibility, Handle: "h1", Detail: history.Detail{Timeout: new(int64(3600e6))}})
 			s.drained(30 * second)
 			s.count(31*second, "n1", "0", "1")
 			s.count(31*second, "n2", "1", "0")
+		}},
+		{"a minority that answers", "I14", func(s *story) {
+			s.add(9*second, history.Event{Action: history.Send, Body: "m", Dedup: "m", Message: "M", Sequence: "10",
+				Workload: history.Minority, Node: "n1", Detail: history.Detail{Since: 1e6}})
+		}},
+		{"a node that crashed", "I15", func(s *story) {
+			s.events = append(s.events, history.Event{Kind: history.KindObserved, Action: "exit code 2", Node: "n1"})
 		}},
 		{"descriptors up and down", "", func(s *story) {
 			for i, n := range []int{60, 200, 70, 190, 80, 210} {

@@ -70,7 +70,7 @@ var minimums = [...]minimum{
 	{name: "quiet phases", least: 1, quick: 1, soak: 5},
 	{name: "quiet phases of a minute", soak: 3},
 	{name: "queues drained", least: 20, quick: 20, soak: 20},
-	{name: "counters of queues checked", least: 110, quick: 110, soak: 110},
+	{name: "counters of queues checked", least: 75, quick: 75, soak: 75},
 	{name: "looks at what processes use", soak: 30},
 	{name: "messages moved to a dead-letter queue", least: 20, soak: 200},
 	{name: "messages fanned out", least: 80, quick: 10, soak: 1600},
@@ -135,9 +135,10 @@ func (m minimum) of(profile string) int {
 
 // checkMinimums counts the events and compares the counts with the minimums.
 func (c *checker) checkMinimums() {
-	for i := range c.events {
-		c.count(&c.events[i])
+	for i := range c.all {
+		c.count(&c.all[i])
 	}
+	c.countBeyond()
 	c.report.profile, c.report.must = c.rules.Profile, c.rules.Must
 	if c.rules.Quick {
 		c.report.profile = profileQuick
@@ -165,6 +166,9 @@ func (r *Report) Leave(format string, args ...any) {
 // count counts one event.
 func (c *checker) count(e *history.Event) {
 	n := c.report.Counts
+	if e.Kind == history.KindOp {
+		n["operations "+string(e.Result)]++ // an entry of a batch counts as one
+	}
 	switch {
 	case e.Kind == history.KindFault && e.Error == "":
 		n["fault "+e.Action]++

@@ -117,10 +117,6 @@ func (c *checker) checkVisibility() {
 				c.report.Counts["deliveries repeated by attempt id"]++
 				continue
 			}
-			if d.receive.Session != "" || before != nil && before.receive.Session != "" {
-				before = d // the holder may abandon messages at any time, see checkSessions
-				continue
-			}
 			previous, previousLog := int64(0), int64(0)
 			count := c.rules.DeadLetter[c.source(m.queue)] // 0 unless it is a dead letter
 			if before != nil {

@@ -12,8 +12,6 @@ import (
 func (c *checker) checkLoss() {
 	for _, m := range c.order {
 		switch {
-		case c.rules.SubscriptionOf(m.queue) != nil:
-			c.report.Counts["messages delivered by topics"]++
 		case len(m.acks) > 0:
 			c.report.Counts["messages acknowledged"]++
 		case c.source(m.queue) != "":
@@ -81,12 +79,12 @@ func (c *checker) checkContent() {
 			if d.message.Extra != "" {
 				c.report.Counts["messages with attributes delivered"]++
 			}
-			got, sends := d.message, c.sendsOf(m.queue, d.message.Body)
+			got, sends := d.message, c.sends[d.message.Body]
 			possible, sameID := false, false
 			var wrong bool
 			for _, s := range sends {
 				possible = possible || s.Possible()
-				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID || s.Topic != "" ||
+				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID ||
 					c.retried(s, m, c.messages[s.Queue+"\x00"+s.Message])
 				wrong = wrong || s.Group != got.Group || s.Extra != got.Extra
 				if source := c.source(d.receive.Queue); source != "" {
@@ -119,7 +117,7 @@ func (c *checker) checkContent() {
 // checkDigests checks I2 for the digests in answers.
 func (c *checker) checkDigests() {
 	last := int64(0) // to count a batch, whose entries have one event each, only once
-	for _, e := range c.events {
+	for _, e := range c.all {
 		if e.Kind != history.KindOp || e.ID == last {
 			continue
 		}
@@ -142,7 +140,7 @@ func (c *checker) checkDuplicates() {
 			if c.outside(m, s) {
 				c.violate("I3", s.Return, "send %d was dropped as a duplicate of message %s, whose window was over", s.ID, m.id)
 			}
-			if s.Call > m.created && s.Topic == "" {
+			if s.Call > m.created {
 				c.report.Counts["duplicates dropped"]++
 				if anyWithin(c.changes, m.created, s.Return) {
 					c.report.Counts["duplicates sent across a leader change"]++
@@ -154,7 +152,7 @@ func (c *checker) checkDuplicates() {
 		}
 		first := m.deliveries[0].message
 		key := m.queue + "\x00" + m.dedup
-		if p := last[key]; p != nil && !c.forgot(p, m) && !c.schedules.in(m.queue) {
+		if p := last[key]; p != nil && !c.forgot(p, m) {
 			before := p.deliveries[0].message
 			if (first.Sent-before.Sent)*1000 < c.rules.WindowOf(m.queue) {
 				c.violate("I3", m.deliveries[0].receive.Return, "messages %s and %s have the key %q within one window: %d ms apart", p.id,
@@ -162,12 +160,11 @@ func (c *checker) checkDuplicates() {
 			}
 		}
 		last[key] = m
-		body := c.bodyIn(m.queue, first.Body)
-		sends := c.sends[body]
-		if other := maker[body]; other != nil && other.id != m.id && len(sends) == 1 && !c.retried(sends[0], other, m) {
+		sends := c.sends[first.Body]
+		if other := maker[first.Body]; other != nil && other.id != m.id && len(sends) == 1 && !c.retried(sends[0], other, m) {
 			c.violate("I12", m.deliveries[0].receive.Return, "send %d was done twice: messages %s and %s", sends[0].ID, other.id, m.id)
 		}
-		maker[body] = m
+		maker[first.Body] = m
 	}
 }
 
@@ -196,7 +193,7 @@ func (c *checker) retried(s *history.Event, a, b *message) bool {
 // message's window.
 func (c *checker) outside(m *message, s *history.Event) bool {
 	window := c.rules.WindowOf(m.queue)
-	if s.LogTime > 0 && len(m.deliveries) > 0 && !c.schedules.in(m.queue) {
+	if s.LogTime > 0 && len(m.deliveries) > 0 {
 		return (s.LogTime-m.deliveries[0].message.Sent)*1000 >= window
 	}
 	return s.Call > m.created+window+c.rules.Slack && c.calm(m.created, s.Return)
@@ -204,10 +201,8 @@ func (c *checker) outside(m *message, s *history.Event) bool {
 
 // checkNumbers checks I9 and I4(a): a number belongs to one message, and a message made after
 // another one was acknowledged has a greater number.
-func (c *checker) checkNumbers() { c.checkNumbersOf(c.order) }
-
-// checkNumbersOf checks messages by queue, or topic, and number.
-func (c *checker) checkNumbersOf(order []*message) {
+func (c *checker) checkNumbers() {
+	order := c.order
 	for start := 0; start < len(order); {
 		end := start
 		for end < len(order) && order[end].queue == order[start].queue {
@@ -272,7 +267,7 @@ func (c *checker) checkOvertaking() {
 			}
 			for i := first; i < len(group) && compareSequence(group[i].sequence, d.message.Sequence) < 0; i++ {
 				m := group[i]
-				if m.created >= d.receive.Call || removable[i] < d.receive.Return || c.heldWith(m, d) {
+				if m.created >= d.receive.Call || removable[i] < d.receive.Return {
 					continue
 				}
 				if slices.ContainsFunc(d.receive.Messages[:d.position], func(o history.Message) bool { return o.ID == m.id }) {

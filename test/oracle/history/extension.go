@@ -1,8 +1,6 @@
 package history
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,50 +68,4 @@ func (r *Rules) SubscriptionOf(queue string) *Subscription {
 		}
 	}
 	return nil
-}
-
-// envelope is the body of a message without raw delivery.
-type envelope struct {
-	Type, TopicArn, Message string
-	MessageID               string `json:"MessageId"`
-	SequenceNumber          string
-	MessageAttributes       map[string]struct{ Type, Value string }
-}
-
-// Unwrapped returns the history with the publications in place of the envelopes that queues
-// received. A body that is not an envelope stays as it is.
-func Unwrapped(events []Event, rules *Rules) []Event {
-	out := slices.Clone(events)
-	for i := range out {
-		e := &out[i]
-		if e.Kind != KindOp || e.Action != Receive || len(e.Messages) == 0 {
-			continue
-		}
-		s := rules.SubscriptionOf(e.Queue)
-		if s == nil || s.Raw {
-			continue
-		}
-		e.Messages = slices.Clone(e.Messages)
-		for j := range e.Messages {
-			e.Messages[j].unwrap(s)
-		}
-	}
-	return out
-}
-
-func (m *Message) unwrap(s *Subscription) {
-	var e envelope
-	if json.Unmarshal([]byte(m.Body), &e) != nil || e.Type != "Notification" || !strings.HasSuffix(e.TopicArn, ":"+s.Topic) {
-		return
-	}
-	var attributes []Attribute
-	for name, a := range e.MessageAttributes {
-		if strings.HasPrefix(a.Type, "Binary") {
-			// A value that is not base64 differs from what was published, so the checker finds it.
-			value, _ := base64.StdEncoding.DecodeString(a.Value)
-			a.Value = string(value)
-		}
-		attributes = append(attributes, Attribute{Name: name, Type: a.Type, Value: a.Value})
-	}
-	m.Body, m.Extra, m.Publication, m.Number = e.Message, AttributesText(attributes), e.MessageID, e.SequenceNumber
 }

@@ -107,9 +107,6 @@ type Message struct {
 	Sent     int64  `json:"sent"` // log time of the send in milliseconds
 	// Extra is the text of the message's attributes, see AttributesText.
 	Extra string `json:"extra,omitempty"`
-	// Publication and Number are those of the envelope, see Unwrapped.
-	Publication string `json:"-"`
-	Number      string `json:"-"`
 }
 
 // Event is a line of a history. Times are in microseconds since the start of the run, by the

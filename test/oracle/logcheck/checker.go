@@ -1,13 +1,6 @@
 package logcheck
 
-import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-
-	"github.com/seriatimq/seriatim/test/oracle/history"
-)
+import "github.com/seriatimq/seriatim/test/oracle/history"
 
 // Checker judges a run, at its end or while it continues. Used by one goroutine.
 type Checker struct {
@@ -30,49 +23,6 @@ func New(dir string) *Checker {
 		reads: map[uint64][]*operation{}, drained: map[string]bool{}, leaders: map[uint64]string{}, terms: map[string]uint64{},
 		report: Report{Counts: map[string]int{}},
 	}
-}
-
-// Check judges the run in a folder: the taps, and the files history*.jsonl in the order of their
-// numbers.
-func Check(dir string) (Report, error) {
-	w := New(dir)
-	defer w.Close()
-	paths, err := filepath.Glob(filepath.Join(dir, "history*.jsonl"))
-	if err != nil {
-		return w.report, fmt.Errorf("look for histories: %w", err)
-	}
-	if len(paths) == 0 {
-		return w.report, fmt.Errorf("%s holds no history", dir)
-	}
-	slices.SortFunc(paths, byLengthAndName)
-	for _, path := range paths {
-		events, err := readHistory(path)
-		if err != nil {
-			return w.report, fmt.Errorf("%s: %w", path, err)
-		}
-		w.Add(events)
-	}
-	return w.Judge()
-}
-
-// byLengthAndName puts history-2 before history-10.
-func byLengthAndName(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	if a < b {
-		return -1
-	}
-	return 1
-}
-
-func readHistory(path string) ([]history.Event, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open a history: %w", err)
-	}
-	defer file.Close()
-	return history.Read(file)
 }
 
 // Add adds the next lines of the history. Operations are kept until their entries were read.

@@ -18,7 +18,6 @@
 // wrote down. So entries missing from all taps are found, and decisions that depend on anything
 // but the log.
 //
-// test/faults judges each run with it. A stored run is judged again by:
-//
-//	go test ./test/oracle/logcheck -run TestStored -args -run-dir <folder of the run>
+// test/faults judges each run with it, and its selftest shows that each check detects a bug.
+// `make faults-check HISTORY=folder` judges a stored run again.
 package logcheck

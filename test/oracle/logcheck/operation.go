@@ -37,7 +37,7 @@ type trace struct {
 
 // unmatchedEntry is an entry whose operation is not in the history yet.
 type unmatchedEntry struct {
-	trace
+	trace   trace
 	outcome applied
 }
 

@@ -33,7 +33,7 @@ func (w *Checker) checkOutcomes() {
 		op.event = nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.unmatched)) {
-		w.violate("W2", "I12", w.unmatched[id][0].at.index, nil, "it bears the id of operation %d, which no call has", id)
+		w.violate("W2", "I12", w.unmatched[id][0].trace.at.index, nil, "it bears the id of operation %d, which no call has", id)
 	}
 	clear(w.unmatched)
 }

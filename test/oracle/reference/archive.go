@@ -44,8 +44,8 @@ func (b *Broker) changeArchive(t *Topic, days int64) {
 	case days == 0:
 		t.archive = nil
 		for _, s := range t.Subscriptions {
-			if s.replay.Running() {
-				s.replay.Status = "Failed"
+			if s.settings.replay.Running() {
+				s.settings.replay.Status = "Failed"
 			}
 		}
 	default:
@@ -131,7 +131,7 @@ func (t *Topic) mayReplay(given map[string]string, running bool) *Error {
 	}
 	now := 0
 	for _, s := range t.Subscriptions {
-		if s.replay.Running() {
+		if s.settings.replay.Running() {
 			now++
 		}
 	}
@@ -144,10 +144,10 @@ func (t *Topic) mayReplay(given map[string]string, running bool) *Error {
 // takes reports whether a publication is delivered to a subscription at once. This is not the case
 // while a replay runs, which will reach it, and after the end of a replay that has an end.
 func (b *Broker) takes(s *Subscription) bool {
-	if s.replay.Running() {
+	if s.settings.replay.Running() {
 		return false
 	}
-	return s.replay.Status != "Completed" || !s.replay.ends || b.now <= s.replay.end
+	return s.settings.replay.Status != "Completed" || !s.settings.replay.ends || b.now <= s.settings.replay.end
 }
 
 // Replayed is the result of one step of a replay.
@@ -161,19 +161,19 @@ type Replayed struct {
 func (b *Broker) ReplayStep(subscription, most int) (r Replayed, d Deliveries) {
 	d = noDeliveries()
 	t, s := b.subscription(subscription)
-	if t == nil || !s.replay.Running() {
+	if t == nil || !s.settings.replay.Running() {
 		return r, d
 	}
 	if b.queues[s.Queue] == nil {
-		s.replay.Status = "Failed"
+		s.settings.replay.Status = "Failed"
 		return r, d
 	}
 	for _, a := range t.archive {
-		if !s.replay.reaches(a, b.bugs) {
+		if !s.settings.replay.reaches(a) {
 			continue
 		}
 		if r.Looked == int64(most) {
-			r.Running, s.replay.Status, s.replay.next = true, "In progress", a.Number
+			r.Running, s.settings.replay.Status, s.settings.replay.next = true, "In progress", a.Number
 			return r, d
 		}
 		r.Looked++
@@ -183,23 +183,20 @@ func (b *Broker) ReplayStep(subscription, most int) (r Replayed, d Deliveries) {
 			b.publishTo(t, s, again, a.sender, a.group, a.id, &d)
 		}
 	}
-	s.replay.Status, s.replay.next = "Completed", 0
+	s.settings.replay.Status, s.settings.replay.next = "Completed", 0
 	return r, d
 }
 
 // reaches reports whether a replay still has to deliver a message. Its end time is included.
-func (r *Replay) reaches(a archived, bugs map[Bug]bool) bool {
-	switch {
-	case r.next > 0 && a.Number < r.next, r.next == 0 && a.At < r.start:
-		return false
-	case bugs[ReplayStartExcluded] && a.At == r.start:
+func (r *Replay) reaches(a archived) bool {
+	if r.next > 0 && a.Number < r.next || r.next == 0 && a.At < r.start {
 		return false
 	}
 	return !r.ends || a.At <= r.end
 }
 
 // Replay returns the replay of a subscription.
-func (s *Subscription) Replay() Replay { return s.replay }
+func (s *Subscription) Replay() Replay { return s.settings.replay }
 
 // ArchivedAt returns the times of the archived publications.
 func (t *Topic) ArchivedAt() (times []int64) {

@@ -58,9 +58,6 @@ func (b *Broker) replay(q *Queue, a *attempt, r ReceiveRequest) (Received, *Erro
 	answer := Received{Replayed: true}
 	for _, p := range parts {
 		p.m.HiddenTill = b.now + or(r.Visibility, q.Settings.Visibility)*1000
-		if b.bugs[ReplayNewHandles] {
-			b.newHandle(q, p.m)
-		}
 		answer.Messages = append(answer.Messages, b.delivered(q, p.m))
 	}
 	return answer, nil
@@ -82,8 +79,7 @@ func (b *Broker) replayable(q *Queue, a *attempt) bool {
 		return false
 	}
 	for _, p := range a.parts {
-		if !slices.Contains(q.messages, p.m) || !b.inFlight(q, p.m) || p.m.Lock != 0 ||
-			p.m.Delivery != p.delivery && !b.bugs[ReplayNewHandles] {
+		if !slices.Contains(q.messages, p.m) || !b.inFlight(q, p.m) || p.m.Lock != 0 || p.m.Delivery != p.delivery {
 			return false
 		}
 	}

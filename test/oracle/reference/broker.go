@@ -23,8 +23,6 @@ type Broker struct {
 	lastLock     int
 	lastSub      int
 	issued       map[int]issued // by delivery
-	bugs         map[Bug]bool
-	quotas       map[string]Quota // by account, without the cluster's own
 }
 
 // Queue is one queue with all it holds.
@@ -34,7 +32,7 @@ type Queue struct {
 	Settings Settings
 	Tags     map[string]string
 	messages []*Message // in sequence order
-	history
+	history  history
 	attempts []*attempt
 	sessions map[string]*session // those with a lock or a state
 	// quietUntil is the next time at which the queue changes without a command; 0: unknown. It only
@@ -51,22 +49,16 @@ type Queue struct {
 // Error is a refusal. If Text is empty, the specification does not define the text.
 type Error struct{ Code, Text string }
 
-// New returns an empty Broker with the given bugs.
-func New(bugs ...Bug) *Broker {
-	b := &Broker{
+// New returns an empty Broker.
+func New() *Broker {
+	return &Broker{
 		queues:     map[string]*Queue{},
 		topics:     map[string]*Topic{},
 		settings:   map[string]string{},
 		deletedAt:  map[string]int64{},
 		lastNumber: map[string]int{},
 		issued:     map[int]issued{},
-		bugs:       map[Bug]bool{},
-		quotas:     map[string]Quota{},
 	}
-	for _, bug := range bugs {
-		b.bugs[bug] = true
-	}
-	return b
 }
 
 // Now returns the log time.
@@ -129,7 +121,7 @@ func (b *Broker) addQueue(name string, fifo bool, s Settings) *Queue {
 	q := &Queue{
 		Name: name, FIFO: fifo, Settings: s, Tags: map[string]string{}, sessions: map[string]*session{}, changedAt: b.now,
 	}
-	q.rules = &q.Settings.Deduplication
+	q.history.rules = &q.Settings.Deduplication
 	b.queues[name] = q
 	return q
 }
@@ -187,7 +179,7 @@ func (b *Broker) PurgeQueue(name string) *Error {
 	q.messages = nil
 	q.attempts = nil
 	if q.Settings.PurgeClearsHistory {
-		q.accepted = nil
+		q.history.accepted = nil
 	}
 	return nil
 }

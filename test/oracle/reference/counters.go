@@ -54,7 +54,7 @@ func (b *Broker) Deadlines(q *Queue) []int64 {
 			add(m.ReceivedAt + maxVisibilityMilliseconds)
 		}
 	}
-	for _, r := range q.accepted {
+	for _, r := range q.history.accepted {
 		add(r.acceptedAt + q.Settings.Window*1000)
 	}
 	for _, s := range q.sessions {
@@ -73,8 +73,8 @@ func (b *Broker) Deadlines(q *Queue) []int64 {
 
 // TopicDeadlines returns the future times at which a topic forgets an id or an archived message.
 func (b *Broker) TopicDeadlines(t *Topic) (all []int64) {
-	for _, r := range t.accepted {
-		if at := r.acceptedAt + t.rules.Window*1000; at > b.now {
+	for _, r := range t.history.accepted {
+		if at := r.acceptedAt + t.history.rules.Window*1000; at > b.now {
 			all = append(all, at)
 		}
 	}

@@ -20,9 +20,7 @@ func (q *Queue) redrive() Redrive {
 	if q.Settings.Redrive.Target == "" && q.Settings.Implicit {
 		return Redrive{Target: implicitName(q.Name), MaxReceives: implicitReceives}
 	}
-	r := q.Settings.Redrive
-	r.Target = sibling(q.Name, r.Target)
-	return r
+	return q.Settings.Redrive
 }
 
 // makeImplicit creates the built-in dead-letter queue if there is none.
@@ -38,12 +36,8 @@ func (b *Broker) makeImplicit(q *Queue) {
 // 22), and the target exists and is another queue (sqs.md 6).
 func (b *Broker) deadLetterTarget(q *Queue, m *Message) *Queue {
 	r := q.redrive()
-	limit := int(r.MaxReceives)
-	if b.bugs[DeadLetterOneLate] {
-		limit++
-	}
 	count := m.HandedOut
-	if r.Target == "" || r.Target == q.Name || count < limit {
+	if r.Target == "" || r.Target == q.Name || count < int(r.MaxReceives) {
 		return nil
 	}
 	return b.queues[r.Target] // nil: m stays and is delivered

@@ -41,11 +41,7 @@ type history struct {
 // live reports whether a record was accepted after deadBefore and less than one window ago.
 func (b *Broker) live(h *history, r remembered) bool {
 	age := b.now - r.acceptedAt
-	window := h.rules.Window * 1000
-	if b.bugs[WindowInclusive] && age == window {
-		return true
-	}
-	return r.acceptedAt > h.deadBefore && age < window
+	return r.acceptedAt > h.deadBefore && age < h.rules.Window*1000
 }
 
 // Remembers reports whether a queue still knows all ids that it accepted at a time or later: it was

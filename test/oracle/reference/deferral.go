@@ -8,9 +8,6 @@ func (b *Broker) Defer(name string, in *SessionRef, handles []Handle) ([]*Error,
 	return b.eachLocked(name, in, handles, func(q *Queue, m *Message) *Error {
 		b.touch(q, m)
 		m.Deferred, m.Lock, m.HiddenTill, m.attempt = true, 0, b.now, nil
-		if b.bugs[DeferResetsCount] {
-			m.Receives = 0
-		}
 		return nil
 	})
 }

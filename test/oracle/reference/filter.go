@@ -33,14 +33,14 @@ func goodLevel(policy map[string]any, body bool) bool {
 
 // passes reports whether a publication passes the filter of a subscription.
 func (s *Subscription) passes(p *Publication) bool {
-	if s.filter == "" {
+	if s.settings.filter == "" {
 		return true
 	}
 	var policy map[string]any
-	if decode(s.filter, &policy) != nil {
+	if decode(s.settings.filter, &policy) != nil {
 		return false
 	}
-	if !s.bodyScope {
+	if !s.settings.bodyScope {
 		return matchLevel(policy, "", attributeValues(p.Attributes))
 	}
 	var body map[string]any

@@ -21,11 +21,11 @@ func (b *Broker) ForgetID(name string, id DedupID) *Error {
 	if !id.good() {
 		return &Error{Code: "InvalidParameterValue"}
 	}
-	was := len(q.accepted)
-	q.accepted = slices.DeleteFunc(q.accepted, func(r remembered) bool {
+	was := len(q.history.accepted)
+	q.history.accepted = slices.DeleteFunc(q.history.accepted, func(r remembered) bool {
 		return b.matches(&q.history, r, id)
 	})
-	if len(q.accepted) == was {
+	if len(q.history.accepted) == was {
 		return &Error{Code: "DeduplicationIDUnknown"}
 	}
 	q.forgot, q.forgotAt = true, b.now
@@ -58,7 +58,7 @@ func (b *Broker) Known(q *Queue, id DedupID) (known KnownID, found bool) {
 
 // IDs returns the remembered ids of a queue, for a generator of histories.
 func (b *Broker) IDs(q *Queue) (list []DedupID) {
-	for _, r := range q.accepted {
+	for _, r := range q.history.accepted {
 		if !goodID(r.id) || !b.live(&q.history, r) {
 			continue // the id is a message id, or has expired
 		}

@@ -55,9 +55,6 @@ func (b *Broker) availableSince(q *Queue, m *Message) int64 {
 			since = m.SentAt + q.Settings.Delay*1000
 		}
 	}
-	if b.bugs[VisibleOneLate] && m.Delivery != 0 {
-		since++
-	}
 	return since
 }
 

@@ -46,7 +46,7 @@ func (b *Broker) StartMoveTask(source, destination string) (int, *Error) {
 	}
 	if destination != "" {
 		target := b.queues[destination]
-		if target == nil || ownerOf(destination) != ownerOf(source) {
+		if target == nil {
 			return 0, notFound("DestinationArn")
 		}
 		// The type must be the same (D). The source itself is refused, since such a task would
@@ -168,9 +168,6 @@ func (b *Broker) moveBack(target *Queue, m *Message) {
 	ids, partition := b.movedIDs(target, c), c.Partition
 	known := deduplicates && b.original(&target.history, ids, m.Group, partition) != nil
 	c.ID = b.newMessageID()
-	if b.bugs[MoveKeepsMessageID] {
-		c.ID = m.ID
-	}
 	b.place(target, c, nil, reservedValues{})
 	if deduplicates && !known {
 		b.remember(&target.history, ids, m.Group, partition, c.ID, c.Number)

@@ -65,15 +65,12 @@ func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry)
 		return nil, d, topicNotFound()
 	}
 	for _, e := range entries {
-		if t.FIFO && e.Dedup == nil && !t.rules.ContentBased {
+		if t.FIFO && e.Dedup == nil && !t.history.rules.ContentBased {
 			return nil, d, invalidTopic("The topic should either have ContentBasedDeduplication enabled or " +
 				"MessageDeduplicationId provided explicitly")
 		}
 	}
 	b.tidy(&t.history)
-	if err := b.roomForPublish(t, entries); err != nil {
-		return nil, d, err
-	}
 	var answers []Published
 	for _, e := range entries {
 		answers = append(answers, b.publish(t, sender, endpoint, e, &d))
@@ -146,11 +143,8 @@ func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *D
 // publishID returns the id of an entry in a FIFO topic. publishIDs returns the ids that the topic
 // compares.
 func (b *Broker) publishID(e PublishEntry) string {
-	switch {
-	case orEmpty(e.Dedup) != "":
+	if orEmpty(e.Dedup) != "" {
 		return *e.Dedup
-	case b.bugs[TopicHashesAttributes] && len(e.Attributes) > 0:
-		return ContentID(e.Message + e.Attributes[0].Value)
 	}
 	return ContentID(e.Message)
 }
@@ -173,16 +167,16 @@ func (b *Broker) publishTo(t *Topic, s *Subscription, p Publication, sender, gro
 		d.Filtered++
 		return
 	}
-	p.Subscription, p.Raw = s.ID, s.raw
+	p.Subscription, p.Raw = s.ID, s.settings.raw
 	m := Message{Sender: sender, Group: group, DedupID: id, Sent: SendEntry{Published: &p, Trace: p.Trace}}
-	if s.raw {
+	if s.settings.raw {
 		m.Sent.Body, m.Sent.Attributes = p.Text, p.Attributes
 		if p.Replayed {
 			m.Sent.Attributes = markReplayed(p.Attributes)
 		}
 	}
 	// More attributes than SQS accepts are a client-side error (sns.md 6).
-	fits := !s.raw || len(p.Attributes) <= 10
+	fits := !s.settings.raw || len(p.Attributes) <= 10
 	b.deliverTo(t, s, m, fits, d)
 }
 
@@ -204,14 +198,14 @@ func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *D
 		d.Arrived++
 	case came == "duplicate":
 		d.Deduplicated[s.Queue]++
-	case s.deadLetter == "":
+	case s.settings.deadLetter == "":
 		d.Lost[s.Queue]++
 	default:
-		switch b.put(t, sibling(t.Name, s.deadLetter), m) {
+		switch b.put(t, s.settings.deadLetter, m) {
 		case "arrived":
 			d.DeadLettered[s.Queue]++
 		case "duplicate":
-			d.Deduplicated[sibling(t.Name, s.deadLetter)]++
+			d.Deduplicated[s.settings.deadLetter]++
 		default:
 			d.Lost[s.Queue]++
 		}

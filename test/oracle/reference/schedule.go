@@ -44,7 +44,7 @@ func (b *Broker) Cancel(name string, numbers []int, forgetIDs bool) ([]*Error, *
 		q.remove(m)
 		forget([]*Message{m})
 		if forgetIDs {
-			q.accepted = slices.DeleteFunc(q.accepted, func(r remembered) bool { return r.number == number })
+			q.history.accepted = slices.DeleteFunc(q.history.accepted, func(r remembered) bool { return r.number == number })
 			q.forgot, q.forgotAt = true, b.now
 		}
 		answers = append(answers, nil)

@@ -196,9 +196,6 @@ func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 			return Sent{Err: &Error{Code: "OverLimit"}}
 		}
 	}
-	if !b.hasRoom(q.Name, 1, m.Sent.size()) {
-		return Sent{Err: &Error{Code: "OverLimit"}}
-	}
 	m.ID = b.newMessageID()
 	b.place(q, m, e.Delay, v)
 	if deduplicate {

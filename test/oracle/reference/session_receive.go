@@ -33,9 +33,6 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 			break
 		}
 		if b.inFlight(q, m) {
-			if b.bugs[SessionOneInFlight] {
-				break
-			}
 			continue // the holder already has it
 		}
 		if !b.available(q, m) {

@@ -28,10 +28,9 @@ type Deduplication struct {
 	PurgeClearsHistory         bool
 }
 
-// Redrive is RedrivePolicy. Target is a name in the queue's account, empty if there is no policy.
+// Redrive is RedrivePolicy. Target is a name, empty if there is no policy.
 type Redrive struct {
 	Target      string
-	account     string // of the ARN
 	MaxReceives int64
 }
 
@@ -235,7 +234,7 @@ func assignRedrive(s *Settings, value string) *Error {
 		return bad("Invalid value for maxReceiveCount: " + policy.MaxReceiveCount.String() +
 			", valid values are from 1 to 1000 both inclusive.")
 	}
-	s.Redrive = Redrive{Target: arnName(policy.DeadLetterTargetArn), account: arnAccount(policy.DeadLetterTargetArn), MaxReceives: count}
+	s.Redrive = Redrive{Target: arnName(policy.DeadLetterTargetArn), MaxReceives: count}
 	return nil
 }
 
@@ -251,10 +250,7 @@ func (b *Broker) checkTarget(s Settings, source string, given map[string]string)
 			"Value " + given["RedrivePolicy"] + " for parameter RedrivePolicy is invalid. Reason: " + reason,
 		}
 	}
-	if !b.mayTarget(source, s.Redrive.account) {
-		return bad("Dead-letter target owner should be same as the source.")
-	}
-	target := b.queues[sibling(source, s.Redrive.Target)]
+	target := b.queues[s.Redrive.Target]
 	if target == nil {
 		return bad("Dead letter target does not exist.")
 	}
@@ -266,7 +262,7 @@ func (b *Broker) checkTarget(s Settings, source string, given map[string]string)
 		return nil
 	}
 	if allow.Permission == "denyAll" ||
-		allow.Permission == "byQueue" && !slices.Contains(allow.Sources, plainName(source)) {
+		allow.Permission == "byQueue" && !slices.Contains(allow.Sources, source) {
 		return &Error{Code: "InvalidParameterValue"}
 	}
 	return nil
@@ -309,9 +305,6 @@ func (b *Broker) CreateQueue(name string, given map[string]string) *Error {
 		return q.confirm(given, wanted, b)
 	}
 	if err := b.checkTarget(wanted, name, given); err != nil {
-		return err
-	}
-	if err := b.roomForQueues(name, 1, wanted); err != nil {
 		return err
 	}
 	if b.cooldowns() {
@@ -380,9 +373,6 @@ func (b *Broker) SetAttributes(name string, given map[string]string) *Error {
 		return &Error{Code: "InvalidAttributeValue"}
 	}
 	if err := b.checkTarget(wanted, name, given); err != nil {
-		return err
-	}
-	if err := b.roomForQueues(name, 0, wanted); err != nil {
 		return err
 	}
 	if wanted.Window != q.Settings.Window {

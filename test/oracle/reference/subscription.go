@@ -9,19 +9,17 @@ import (
 
 // Subscription is a queue that a topic delivers to (sns.md 3.3).
 type Subscription struct {
-	ID    int
-	Queue string
-	subscriptionSettings
+	ID       int
+	Queue    string
+	settings subscriptionSettings
 }
 
 type subscriptionSettings struct {
 	raw        bool
 	filter     string // the policy's text, empty if there is none
 	bodyScope  bool
-	deadLetter string // a queue in the topic's account, empty if there is none
-	// deadLetterAccount is the account in its ARN.
-	deadLetterAccount string
-	replay            Replay
+	deadLetter string // a queue, empty if there is none
+	replay     Replay
 }
 
 // Subscribe subscribes a queue, which need not exist, or succeeds if it is subscribed with equal
@@ -43,14 +41,11 @@ func (b *Broker) Subscribe(topic, queue string, given map[string]string) (int, *
 			continue
 		}
 		for name := range given {
-			if s.text(name) != wanted.text(name) {
+			if s.settings.text(name) != wanted.text(name) {
 				return 0, invalidTopic("Attributes Reason: Subscription already exists with different attributes")
 			}
 		}
 		return s.ID, nil
-	}
-	if !b.mayTarget(topic, wanted.deadLetterAccount) && wanted.deadLetter != "" {
-		return 0, invalidTopic("")
 	}
 	if err := t.mayReplay(given, false); err != nil {
 		return 0, err
@@ -123,7 +118,7 @@ func (s *subscriptionSettings) assignDeadLetter(fifo bool, prefix, value string)
 	if value != "" && json.Unmarshal([]byte(value), &policy) != nil {
 		return invalidTopic("")
 	}
-	s.deadLetter, s.deadLetterAccount = arnName(policy.DeadLetterTargetArn), arnAccount(policy.DeadLetterTargetArn)
+	s.deadLetter = arnName(policy.DeadLetterTargetArn)
 	if fifo && s.deadLetter != "" && !strings.HasSuffix(s.deadLetter, ".fifo") {
 		return invalidTopic(prefix + "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic.")
 	}
@@ -154,15 +149,12 @@ func (b *Broker) SetSubscriptionAttributes(id int, given map[string]string) *Err
 	if t == nil {
 		return &Error{"NotFound", "Subscription does not exist"}
 	}
-	wanted, err := s.with(t.FIFO, strings.HasSuffix(s.Queue, ".fifo"), "", given)
-	if err == nil && wanted.deadLetter != "" && !b.mayTarget(t.Name, wanted.deadLetterAccount) {
-		err = invalidTopic("")
+	wanted, err := s.settings.with(t.FIFO, strings.HasSuffix(s.Queue, ".fifo"), "", given)
+	if err == nil {
+		err = t.mayReplay(given, s.settings.replay.Running())
 	}
 	if err == nil {
-		err = t.mayReplay(given, s.replay.Running())
-	}
-	if err == nil {
-		s.subscriptionSettings = wanted
+		s.settings = wanted
 	}
 	return err
 }

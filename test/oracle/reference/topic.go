@@ -8,11 +8,11 @@ import (
 
 // Topic is one topic with its subscriptions (sns.md 3, 4).
 type Topic struct {
-	Name string
-	ARN  string
-	FIFO bool
-	Tags map[string]string
-	history
+	Name          string
+	ARN           string
+	FIFO          bool
+	Tags          map[string]string
+	history       history
 	settings      topicSettings
 	Subscriptions []*Subscription // in the order of their creation
 	archive       []archived      // in the order of publication
@@ -102,11 +102,8 @@ func (b *Broker) CreateTopic(name, arn string, given, tags map[string]string) *E
 	if t := b.topics[name]; t != nil {
 		return t.confirm(given, tags, wanted)
 	}
-	if err := b.roomForTopic(name); err != nil {
-		return err
-	}
 	t := &Topic{Name: name, ARN: arn, FIFO: fifo, Tags: map[string]string{}, settings: wanted, changedAt: b.now}
-	t.rules = &t.settings.Deduplication
+	t.history.rules = &t.settings.Deduplication
 	maps.Copy(t.Tags, tags)
 	t.archivedSince = b.now
 	b.topics[name] = t

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
@@ -11,17 +10,8 @@ import (
 // numberRef refers to a sequence number by the send, receive or publish that returned it.
 type numberRef struct{ step, index int }
 
-func (n numberRef) String() string { return fmt.Sprintf("number(%d.%d)", n.step, n.index) }
-
 // lockRef refers to the lock of a session by the step that accepted it; 0 is none.
 type lockRef int
-
-func (l lockRef) String() string {
-	if l == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" in lock(%d)", int(l))
-}
 
 type (
 	accept struct {
@@ -79,44 +69,6 @@ type (
 	}
 	releaseGroup struct{ name, group string }
 )
-
-func (c accept) String() string {
-	return fmt.Sprintf("accept %s session=%s seconds=%s attempt=%s", c.name, shown(c.id), shown(c.seconds), shown(c.attempt))
-}
-
-func shown[T any](v *T) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprint(*v)
-}
-
-func (c renew) String() string {
-	return fmt.Sprintf("renew %s%s seconds=%s", c.name, c.lock, shown(c.seconds))
-}
-func (c release) String() string { return fmt.Sprintf("release %s%s", c.name, c.lock) }
-func (c setState) String() string {
-	return fmt.Sprintf("state %s%s %.20s", c.name, c.lock, shown(c.state))
-}
-
-func (c busReceive) String() string {
-	return fmt.Sprintf("receive %s%s max=%s visibility=%s settle=%v attempt=%s", c.name, c.lock, shown(c.max), shown(c.hidden), c.remove,
-		shown(c.attempt))
-}
-
-func (c settlement) String() string {
-	return fmt.Sprintf("%s %s%s %v timeout=%d reason=%q", c.how, c.name, c.lock, c.handles, c.timeout, c.reason)
-}
-
-func (c fetch) String() string {
-	return fmt.Sprintf("fetch %s%s %v visibility=%s settle=%v", c.name, c.lock, c.numbers, shown(c.hidden), c.remove)
-}
-
-func (c cancel) String() string {
-	return fmt.Sprintf("cancel %s %v forget=%v", c.name, c.numbers, c.forget)
-}
-func (c forgetID) String() string     { return fmt.Sprintf("forget %s %+v", c.name, c.id) }
-func (c releaseGroup) String() string { return fmt.Sprintf("release group %s %s", c.name, c.group) }
 
 // lock returns the session of a step, or one without a lock.
 func (w *world) lock(l lockRef) queue.SessionRef {

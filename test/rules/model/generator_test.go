@@ -45,7 +45,7 @@ const (
 
 func crowded(seed uint64) bool { return seed%5 == 0 }
 
-func newGenerator(seed uint64, w *world, wanted ...string) *generator {
+func newGenerator(seed uint64, w *world) *generator {
 	g := &generator{
 		rng: rand.New(rand.NewPCG(seed, 0x5e71a71a)), w: w, next: 1, crowd: crowdSmall,
 		recent: map[string][]handleRef{}, bus: newBus(), plain: seed%4 == 3,
@@ -53,7 +53,7 @@ func newGenerator(seed uint64, w *world, wanted ...string) *generator {
 	if crowded(seed) {
 		g.crowd = crowdLarge
 	}
-	g.kinds = g.chooseKinds(wanted)
+	g.kinds = g.chooseKinds()
 	g.queued = append(g.queued, setSetting{"minimum-window-seconds", "1"})
 	if g.oneIn(3) {
 		g.queued = append(g.queued, setSetting{"aws-cooldowns", "true"})
@@ -61,7 +61,7 @@ func newGenerator(seed uint64, w *world, wanted ...string) *generator {
 	for _, k := range g.kinds {
 		g.queued = append(g.queued, createQueue{k.name, k.create(g)})
 	}
-	g.chooseTopics(seed, wanted)
+	g.chooseTopics(seed)
 	return g
 }
 

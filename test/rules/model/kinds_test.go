@@ -1,9 +1,7 @@
 package model
 
 import (
-	"cmp"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,13 +24,8 @@ type kind struct {
 
 func arn(name string) string { return arnOf("sqs", name) }
 
-// arnOf returns the ARN of a name, which begins with its account unless that is the cluster's own.
 func arnOf(service, name string) string {
-	owner, plain, found := strings.Cut(name, "/")
-	if !found {
-		owner, plain = "000000000000", name
-	}
-	return "arn:aws:" + service + ":us-east-1:" + owner + ":" + plain
+	return "arn:aws:" + service + ":us-east-1:000000000000:" + name
 }
 
 func redrive(target string, receives int) string {
@@ -92,15 +85,11 @@ func allKinds() []kind {
 
 // chooseKinds chooses a few kinds for each seed, so that each queue gets many commands. Both
 // dead-letter queues are always among them.
-func (g *generator) chooseKinds(wanted []string) []kind {
+func (g *generator) chooseKinds() []kind {
 	all := allKinds()
 	chosen := all[:3:3]
 	rest := all[3:]
-	order := g.rng.Perm(len(rest))
-	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Compare(slices.Index(wanted, rest[j].name), slices.Index(wanted, rest[i].name))
-	})
-	for _, i := range order[:5] {
+	for _, i := range g.rng.Perm(len(rest))[:5] {
 		chosen = append(chosen, rest[i])
 		if rest[i].implicit {
 			chosen = append(chosen, rest[i].builtIn())

@@ -14,10 +14,6 @@ import (
 // subscription.
 type replayStep struct{ step, max int }
 
-func (c replayStep) String() string {
-	return fmt.Sprintf("replay step subscription(%d) max %d", c.step, c.max)
-}
-
 func (c replayStep) command(w *world) queue.Command {
 	cmd := &queue.ReplayMessages{Max: c.max}
 	wanted := w.subscription(c.step)

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
@@ -43,30 +42,6 @@ type (
 )
 
 func topicARN(name string) string { return arnOf("sns", name) }
-
-func (c createTopic) String() string {
-	return fmt.Sprintf("create topic %s %s %s", c.name, c.attributes, c.tags)
-}
-func (c deleteTopic) String() string { return "delete topic " + c.name }
-func (c setTopic) String() string    { return fmt.Sprintf("set topic %s %s", c.name, c.attributes) }
-func (c tagTopic) String() string    { return fmt.Sprintf("tag topic %s %s -%v", c.name, c.set, c.remove) }
-
-func (c subscribe) String() string {
-	return fmt.Sprintf("subscribe %s to %s %s", c.queue, c.topic, c.attributes)
-}
-func (c unsubscribe) String() string { return fmt.Sprintf("unsubscribe subscription(%d)", c.step) }
-func (c setSubscription) String() string {
-	return fmt.Sprintf("set subscription(%d) %s", c.step, c.attributes)
-}
-
-func (c publish) String() string {
-	text := fmt.Sprintf("publish %s%s", c.topic, batchMark(c.batch))
-	for _, e := range c.entries {
-		text += fmt.Sprintf(" {%.60q group=%.20s dedup=%.20s %d attributes %.80q}", e.Message, shown(e.Group), shown(e.Dedup),
-			len(e.Attributes), e.Attributes)
-	}
-	return text
-}
 
 func (a attributes) tags() (list []queue.Tag) {
 	for _, t := range a.list() {

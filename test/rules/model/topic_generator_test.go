@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,18 +28,12 @@ func topicKinds() []topicKind {
 	}
 }
 
-// chooseTopics uses two topics in two histories of three, each with subscribed queues. Topics in
-// wanted, as "topic " and the name, are always used.
-func (g *generator) chooseTopics(seed uint64, wanted []string) {
+// chooseTopics uses two topics in two histories of three, each with subscribed queues.
+func (g *generator) chooseTopics(seed uint64) {
 	all := topicKinds()
 	chosen := g.rng.Perm(len(all))[:2]
 	if seed%3 == 0 {
 		chosen = nil
-	}
-	for i, t := range all {
-		if slices.Contains(wanted, "topic "+t.name) && !slices.Contains(chosen, i) {
-			chosen = append(chosen, i)
-		}
 	}
 	for _, i := range chosen {
 		t := all[i]

@@ -35,8 +35,8 @@ type world struct {
 // checkEvery is the number of steps between two comparisons of whole states.
 const checkEvery = 100
 
-func newWorld(seed uint64, twins []twin, bugs ...reference.Bug) *world {
-	model := reference.New(bugs...)
+func newWorld(seed uint64, twins []twin) *world {
+	model := reference.New()
 	w := &world{
 		model:   model,
 		oracle:  oracle.New(model),

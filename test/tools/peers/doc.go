@@ -3,9 +3,9 @@
 //
 // It starts each peer and calls it. If a peer supports that, three nodes confirm a message after a
 // majority has it on disk, like seriatim. The record names the guarantee of each peer beside its
-// figures. The load on seriatim is
-// `seriatim bench`, as it is on other servers that speak SQS; on the others it is a
-// client of their own protocol, one connection for each client (those of NATS share four), one call at a time.
+// figures. The load on seriatim is `seriatim bench`, as it is on other servers that speak SQS; on
+// the others it is a client of their own protocol, one connection for each client (those of NATS
+// share four), one call at a time.
 //
 // With -streams the workloads are those of the native API. Its streams are compared with the
 // asynchronous calls of other queues: make bench-streams.
@@ -18,7 +18,7 @@
 // otherwise the record says what is missing. All servers listen on the loopback
 // interface, keep their data in a temporary directory, and end with this program.
 //
-// test/bench makes a document and a picture of the record.
+// `make results` writes the tables.
 //
 // It is a module of its own, so that a peer's server is built from its source
 // without being a dependency of the product.

@@ -48,8 +48,6 @@ type contender interface {
 	// takes reports whether it supports a workload.
 	takes(w workload) bool
 	measure(ctx context.Context, w workload, duration time.Duration) (result, error)
-	// processes returns its servers.
-	processes() []*server
 	close()
 }
 
@@ -139,13 +137,9 @@ func measureRound(ctx context.Context, r *record, running []contender, round int
 			if running[i] == nil || !running[i].takes(w) {
 				continue
 			}
-			used := watchUsage(ctx, running[i].processes(), o.duration)
 			got, err := running[i].measure(ctx, w, o.duration)
 			if ctx.Err() != nil {
 				return ctx.Err()
-			}
-			if u := used(); err == nil && got.Rate > 0 {
-				got.ServersUs, got.Machine = 1e6*u.servers/got.Rate, u.machine
 			}
 			what := got.String()
 			if err != nil {

@@ -137,8 +137,6 @@ func (p *natsPeer) leading(ctx context.Context, name string) (int, error) {
 	return number, nil
 }
 
-func (p *natsPeer) processes() []*server { return p.servers }
-
 func (p *natsPeer) close() {
 	if p.admin != nil {
 		p.admin.Close()

@@ -206,8 +206,6 @@ func (p *rabbitPeer) next() string {
 }
 
 // close ends the nodes before what names them.
-func (p *rabbitPeer) processes() []*server { return p.servers }
-
 func (p *rabbitPeer) close() {
 	for _, s := range slices.Backward(p.servers) {
 		s.close()

@@ -134,14 +134,8 @@ type result struct {
 	Rate  float64 `json:"rate"` // messages per second
 	P50Ms float64 `json:"p50Ms"`
 	P99Ms float64 `json:"p99Ms"`
-	// ServersUs is the processor time of the servers for a message, in microseconds; zero where the
-	// system does not report it.
-	ServersUs float64 `json:"serversUs"`
 	// GeneratorUs is the processor time of the generator for a message, in microseconds.
 	GeneratorUs float64 `json:"generatorUs"`
-	// Machine is the used part of all processors during the run, in percent; zero where the system does
-	// not report it.
-	Machine float64 `json:"machine"`
 }
 
 func (r result) String() string {
@@ -167,31 +161,23 @@ type measured struct {
 
 // record is the written document. The first queue is seriatim.
 type record struct {
-	At         time.Time     `json:"at"`
-	LoadBefore float64       `json:"loadBefore"` // of the last minute; -1: unknown
-	Others     float64       `json:"others"`     // processor time others used before, in percent of all CPUs; -1: unknown
-	Seconds    float64       `json:"seconds"`    // of one run
-	Rounds     int           `json:"rounds"`
-	BodyBytes  int           `json:"bodyBytes"`
-	Streams    bool          `json:"streams"` // the workloads are those of the native API
-	DiskMs     float64       `json:"diskMs"`  // what a sync takes on a disk of its own; 0: all share one
-	Queues     []description `json:"queues"`
-	Workloads  []workload    `json:"workloads"`
+	At        time.Time     `json:"at"`
+	Seconds   float64       `json:"seconds"` // of one run
+	Rounds    int           `json:"rounds"`
+	BodyBytes int           `json:"bodyBytes"`
+	Streams   bool          `json:"streams"` // the workloads are those of the native API
+	DiskMs    float64       `json:"diskMs"`  // what a sync takes on a disk of its own; 0: all share one
+	Queues    []description `json:"queues"`
+	Workloads []workload    `json:"workloads"`
 	// Measured has a row for each workload and a member for each queue.
 	Measured [][]measured `json:"measured"`
 }
 
 func newRecord(o options) *record {
-	r := &record{At: time.Now().UTC(), LoadBefore: -1, Others: othersShare(), Seconds: o.duration.Seconds(), Rounds: o.rounds,
+	r := &record{At: time.Now().UTC(), Seconds: o.duration.Seconds(), Rounds: o.rounds,
 		BodyBytes: bodyBytes, Streams: o.streams, DiskMs: o.disk.Seconds() * 1e3, Workloads: workloads()}
 	if o.streams {
 		r.Workloads = streamWorkloads()
-	}
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		first, _, _ := strings.Cut(string(text), " ")
-		if load, err := strconv.ParseFloat(first, 64); err == nil {
-			r.LoadBefore = load
-		}
 	}
 	r.Measured = make([][]measured, len(r.Workloads))
 	return r
@@ -218,39 +204,4 @@ func (r *record) write(path string) error {
 		return fmt.Errorf("write the record: %w", err)
 	}
 	return nil
-}
-
-// sampleTime is the time for which the machine is watched before the first start.
-const sampleTime = 2 * time.Second
-
-// othersShare is the processor time that others use, in percent of all CPUs.
-func othersShare() float64 {
-	idle, all := processorTicks()
-	time.Sleep(sampleTime) // nothing announces how busy a machine is
-	idleAfter, allAfter := processorTicks()
-	if allAfter <= all {
-		return -1
-	}
-	return 100 * (1 - float64(idleAfter-idle)/float64(allAfter-all))
-}
-
-// processorTicks is the idle and the whole processor time of the machine; zero
-// where it cannot be read.
-func processorTicks() (idle, all int64) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, 0
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	for i, field := range strings.Fields(line) {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if i == 0 || i > 8 || err != nil { // the guests' time is part of the users'
-			continue
-		}
-		all += n
-		if i == 4 || i == 5 { // idle, and idle while a disk worked
-			idle += n
-		}
-	}
-	return idle, all
 }

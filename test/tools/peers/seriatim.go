@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -51,7 +52,21 @@ func startSeriatim(ctx context.Context, dir string, o options) (contender, descr
 // ready waits until queues can be listed, and ends the servers if they never can.
 func (p *sqsServers) ready(ctx context.Context) error {
 	err := await(ctx, time.Minute, func(ctx context.Context) error {
-		return exec.CommandContext(ctx, p.binary, "queue", "list", "--endpoint", p.endpoints[0]).Run()
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoints[0], strings.NewReader("{}"))
+		if err != nil {
+			return fmt.Errorf("list queues: %w", err)
+		}
+		request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+		request.Header.Set("X-Amz-Target", "AmazonSQS.ListQueues")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return fmt.Errorf("list queues: %w", err)
+		}
+		_ = response.Body.Close() // nothing of it is read
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("list queues: %s", response.Status)
+		}
+		return nil
 	})
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, p.servers[0].tail())
@@ -59,8 +74,6 @@ func (p *sqsServers) ready(ctx context.Context) error {
 	}
 	return err
 }
-
-func (p *sqsServers) processes() []*server { return p.servers }
 
 func (p *sqsServers) close() { closeAll(p.servers) }
 

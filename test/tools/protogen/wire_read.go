@@ -35,7 +35,7 @@ func (g wire) read(f *bound) {
 		}
 		g.line("if err := Read%s(%s, %s); err != nil {\nreturn err\n}", f.Message.GoIdent.GoName, nested(f), reference(f, v))
 	case f.given && isInt(f.of):
-		g.line("%s = %s(int64(r.number()))", v, g.QualifiedGoIdent(protogen.GoImportPath(g.root.Path()).Ident("Some")))
+		g.line("%s = %s(int64(r.number()))", v, g.QualifiedGoIdent(protogen.GoImportPath(g.types.root.Path()).Ident("Some")))
 	case f.given:
 		g.line("%s, %[1]sGiven = %s, true", v, text(f))
 	case f.Desc.Kind() == protoreflect.BytesKind && f.of != nil && isString(f.of):
@@ -122,7 +122,7 @@ func (g wire) readList(f *bound, v string) {
 		g.line("if count%s == len(%s) {\nreturn r.tooMany(%q)\n}", f.GoName, v, strings.ReplaceAll(string(f.Desc.Name()), "_", " "))
 		g.line("if err := Read%s(%s, &%s[count%s]); err != nil {\nreturn err\n}\ncount%[4]s++", name, nested(f), v, f.GoName)
 	case *types.Slice:
-		zero := g.bindings[f.Message.Desc.FullName()].nilZero
+		zero := g.types.bindings[f.Message.Desc.FullName()].nilZero
 		if pointer, is := list.Elem().(*types.Pointer); is {
 			g.line("%s\nvar item %s\nif err := Read%s(%s, &item); err != nil {\nreturn err\n}",
 				room, g.typeName(pointer.Elem()), name, nested(f))
@@ -146,7 +146,7 @@ func (g wire) choice(m *protogen.Message) {
 			results = append(results, b)
 		}
 	}
-	of := func(f *bound) string { return g.valueName(g.bindings[f.Message.Desc.FullName()]) }
+	of := func(f *bound) string { return g.valueName(g.types.bindings[f.Message.Desc.FullName()]) }
 	g.line("// Append%s appends an answer: refused, or if it is nil, result. It reports false for a result\n// of another type.", name)
 	g.line("func Append%s(b []byte, refused *%s, result any) ([]byte, bool) {\nif refused != nil {", name, of(refused))
 	g.line("%s\nb = protowire.AppendVarint(b, uint64(Size%s(refused)))", begin(refused), refused.Message.GoIdent.GoName)
@@ -160,7 +160,7 @@ func (g wire) choice(m *protogen.Message) {
 	g.line("func Read%s(r Reader) (refused *%s, result any, err error) {\nfor r.next() {\nswitch r.tag {", name, of(refused))
 	g.line("case %d: // %s\nrefused = new(%s)\nif err := Read%s(r.nested(), refused); err != nil {\nreturn nil, nil, err\n}",
 		fieldTag(refused), refused.Desc.Name(), of(refused), refused.Message.GoIdent.GoName)
-	if zero := g.bindings[refused.Message.Desc.FullName()].nilZero; zero != "" {
+	if zero := g.types.bindings[refused.Message.Desc.FullName()].nilZero; zero != "" {
 		g.line("if refused.%s == 0 {\nrefused = nil\n}", zero)
 	}
 	for _, f := range results {

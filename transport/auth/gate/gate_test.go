@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/transport/auth"
@@ -76,9 +77,7 @@ func newNode() *testNode {
 func signed(t *testing.T, key, withSecret string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, "http://127.0.0.1:9324/", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	r.RemoteAddr = "192.0.2.7:4711"
 	if key != "" {
 		(&sigv4.Signer{KeyID: key, Secret: withSecret, Region: "us-east-1", Service: "sqs", Now: time.Now}).Sign(r, "")
@@ -157,9 +156,7 @@ func TestSignedRequestsThatSayMore(t *testing.T) {
 			t.Parallel()
 			r := signed(t, "", "")
 			u, err := r.URL.Parse(tc.target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clustertest.Must(t, err)
 			path, query, _ := strings.Cut(tc.target, "?")
 			if u.Path, err = url.PathUnescape(path); err != nil {
 				t.Fatal(err)

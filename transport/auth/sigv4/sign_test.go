@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
 // The verifier accepts requests of this signer and refuses changed ones. Other tests show that the
@@ -17,9 +19,7 @@ func TestSigner(t *testing.T) {
 	const body = `{"QueueName":"q"}`
 	request := func() *http.Request {
 		r, err := http.NewRequest(http.MethodPost, "http://127.0.0.1:9324/some%20path/?b=2&a=1", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		r.Header.Set("X-Amz-Target", "AmazonSQS.CreateQueue")
 		return r
 	}

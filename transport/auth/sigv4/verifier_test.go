@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/auth"
 )
 
@@ -44,9 +45,7 @@ func verifierAt(now time.Time) *Verifier {
 func newRequest(t testing.TB, method, target, body string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:9324"+target, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	r.Header.Set("X-Amz-Target", "AmazonSQS.SendMessage")
 	r.Header.Set("Amz-Sdk-Request", "attempt=1;   max=3")
@@ -63,26 +62,18 @@ func signed(t testing.TB, method, target, body string) *http.Request {
 
 func sign(t testing.TB, r *http.Request, content string) {
 	t.Helper()
-	if err := v4.NewSigner().SignHTTP(t.Context(), credentials, r, content, "sqs", "eu-north-1", signedAt); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, v4.NewSigner().SignHTTP(t.Context(), credentials, r, content, "sqs", "eu-north-1", signedAt))
 }
 
 // received returns the request as a server gets it from a connection.
 func received(t testing.TB, r *http.Request) (*http.Request, string) {
 	t.Helper()
 	var wire bytes.Buffer
-	if err := r.Write(&wire); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, r.Write(&wire))
 	got, err := http.ReadRequest(bufio.NewReader(&wire))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	body, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return got, string(body)
 }
 
@@ -122,14 +113,10 @@ func TestPresigned(t *testing.T) {
 	r := newRequest(t, http.MethodGet, "/?Action=ReceiveMessage&X-Amz-Expires=60", "")
 	r.Header = make(http.Header)
 	link, _, err := v4.NewSigner().PresignHTTP(t.Context(), credentials, r, digestOf(""), "sqs", "eu-north-1", signedAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	follow := func(link string, now time.Time) error {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		got, body := received(t, r)
 		_, _, err = verifierAt(now).Verify(got, body)
 		return err

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -25,9 +26,7 @@ import (
 func receive(t *testing.T, c *client.Client, name string) []*client.Delivery {
 	t.Helper()
 	out, err := c.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: name, MaxMessages: new(int32(10)), WaitSeconds: new(int32(0))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	return out.GetMessages()
 }
 
@@ -50,25 +49,17 @@ func TestUnary(t *testing.T) {
 	if !slices.Equal(bodies(got), []string{"a", "b"}) {
 		t.Fatalf("%v", got)
 	}
-	if err := c.Delete(t.Context(), name, got[0].GetReceiptHandle()); err != nil {
-		t.Error(err)
-	}
-	if err := c.ChangeVisibility(t.Context(), name, 0, got[1].GetReceiptHandle()); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.Delete(t.Context(), name, got[0].GetReceiptHandle()))
+	clustertest.Check(t, c.ChangeVisibility(t.Context(), name, 0, got[1].GetReceiptHandle()))
 	if got = receive(t, c, name); !slices.Equal(bodies(got), []string{"b"}) {
 		t.Errorf("%v", got)
 	}
-	if err := c.PurgeQueue(t.Context(), name); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.PurgeQueue(t.Context(), name))
 	attributes, err := c.QueueAttributes(t.Context(), name, "ApproximateNumberOfMessagesNotVisible")
 	if err != nil || attributes["ApproximateNumberOfMessagesNotVisible"] != "0" {
 		t.Errorf("%v %v", attributes, err)
 	}
-	if err := c.DeleteQueue(t.Context(), name); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.DeleteQueue(t.Context(), name))
 	err = c.DeleteQueue(t.Context(), name)
 	if status.Code(err) != codes.NotFound || client.Reason(err) != "QueueDoesNotExist" {
 		t.Errorf("%v", err)
@@ -90,9 +81,7 @@ func TestAccount(t *testing.T) {
 	}
 	ours, fronts := newClient(t, "n1")
 	theirs, err := client.Dial(client.Options{Account: tenant}, fronts[0].port.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer func() { _ = theirs.Close() }() // a failure changes no result
 	name := create(t, theirs, ".fifo")
 	if _, err := ours.QueueAttributes(t.Context(), name); client.Reason(err) != "QueueDoesNotExist" {
@@ -101,9 +90,7 @@ func TestAccount(t *testing.T) {
 	if _, err := ours.QueueAttributes(t.Context(), tenant+"/"+name); err != nil {
 		t.Errorf("the queue of another account by its whole name: %v", err)
 	}
-	if err := theirs.DeleteQueue(t.Context(), name); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, theirs.DeleteQueue(t.Context(), name))
 }
 
 // The client finds the leader among its endpoints and continues to use it.
@@ -162,9 +149,7 @@ func TestSendIsRepeated(t *testing.T) {
 func TestReceiveIsRepeated(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	name := create(t, c, ".fifo")
-	if _, err := c.Send(t.Context(), name, &client.Message{Body: "a", GroupId: new("g")}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(c.Send(t.Context(), name, &client.Message{Body: "a", GroupId: new("g")})))
 	lost := func(queue.Command) error { return cluster.ErrOutcomeUnknown }
 	fronts[0].face.broken.Store(&lost)
 	got := receive(t, c, name)
@@ -177,25 +162,17 @@ func TestReceiveIsRepeated(t *testing.T) {
 func TestDeadEndpoint(t *testing.T) {
 	_, fronts := newClient(t, "n1")
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := dead.Close(); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
+	clustertest.Must(t, dead.Close())
 	c, err := client.Dial(client.Options{}, dead.Addr().String(), fronts[0].port.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer c.Close()
 	standard := fmt.Sprintf("c%d", queueNumber.Add(1))
 	in := &seriatimpb.CreateQueueRequest{Queue: standard}
 	if _, err := client.Call(t.Context(), c, false, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.CreateQueue, in); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Send(t.Context(), standard, &client.Message{Body: "a"}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(c.Send(t.Context(), standard, &client.Message{Body: "a"})))
 }
 
 // After a failure, a stream of sends continues at another node, in order and without loss.
@@ -216,9 +193,7 @@ func TestSender(t *testing.T) {
 	var sent []*client.Sent
 	for i := range messages {
 		m, err := s.Send(t.Context(), &client.Message{Body: fmt.Sprintf("%03d", i), GroupId: new(fmt.Sprint(i % groups))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		sent = append(sent, m)
 		if i == messages/2 {
 			fronts[0].server.Drain()
@@ -245,9 +220,7 @@ func TestSender(t *testing.T) {
 			handles = append(handles, m.GetReceiptHandle())
 			total++
 		}
-		if err := c.Delete(t.Context(), name, handles...); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, c.Delete(t.Context(), name, handles...))
 	}
 	for group, bodies := range got {
 		if !slices.IsSorted(bodies) {
@@ -265,26 +238,18 @@ func TestSenderRefusals(t *testing.T) {
 	name := create(t, c, ".fifo")
 	s := c.NewSender(t.Context(), name)
 	bad, err := s.Send(t.Context(), &client.Message{Body: "\x01", GroupId: new("g")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	good, err := s.Send(t.Context(), &client.Message{Body: "a", GroupId: new("g")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	s.Close()
 	var failed *client.FailureError
 	if _, err := bad.Wait(t.Context()); !errors.As(err, &failed) || failed.Reason != "InvalidMessageContents" {
 		t.Errorf("%v", err)
 	}
-	if _, err := good.Wait(t.Context()); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, clustertest.Err(good.Wait(t.Context())))
 	s = c.NewSender(t.Context(), "none.fifo")
 	nowhere, err := s.Send(t.Context(), &client.Message{Body: "a", GroupId: new("g")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	s.Close()
 	if _, err := nowhere.Wait(t.Context()); client.Reason(err) != "QueueDoesNotExist" {
 		t.Errorf("%v", err)
@@ -320,9 +285,7 @@ func TestConsume(t *testing.T) {
 		for g := range groups {
 			batch = append(batch, &client.Message{Body: fmt.Sprintf("%03d", i), GroupId: new(fmt.Sprint(g))})
 		}
-		if _, err := c.Send(t.Context(), name, batch...); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(c.Send(t.Context(), name, batch...)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -343,9 +306,7 @@ func TestConsume(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for group, bodies := range got.bodies {
 		if len(bodies) != each || !slices.IsSorted(bodies) {
 			t.Errorf("group %s: %v", group, bodies)
@@ -361,9 +322,7 @@ func TestConsume(t *testing.T) {
 func TestConsumeLostAcknowledgement(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2")
 	name := create(t, c, ".fifo")
-	if _, err := c.Send(t.Context(), name, &client.Message{Body: "a", GroupId: new("g")}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(c.Send(t.Context(), name, &client.Message{Body: "a", GroupId: new("g")})))
 	var lost atomic.Bool
 	once := func(cmd queue.Command) error {
 		if _, deletes := cmd.(*queue.DeleteMessages); deletes && !lost.Swap(true) {
@@ -428,17 +387,13 @@ func TestFramesTakeAllWaitingMessages(t *testing.T) {
 		return &countedStream{stream, &frames}, err
 	}
 	c, err := client.Dial(client.Options{Dial: []grpc.DialOption{grpc.WithChainStreamInterceptor(count)}}, fronts[0].port.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer c.Close()
 	sender := c.NewSender(t.Context(), name)
 	var sent []*client.Sent
 	for i := range 250 {
 		one, err := sender.Send(t.Context(), &client.Message{Body: fmt.Sprint(i), GroupId: new("g")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		sent = append(sent, one)
 	}
 	close(opening)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
@@ -33,9 +34,7 @@ func TestSessionConsume(t *testing.T) {
 		return nil
 	}
 	s, err := c.Accept(t.Context(), name, "s", client.SessionOptions{LockSeconds: 600})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for _, f := range fronts {
 		f.face.broken.Store(&losing)
 	}
@@ -79,9 +78,7 @@ func TestSessionConsume(t *testing.T) {
 	if err != nil || next != total {
 		t.Errorf("%d were handled: %v", next, err)
 	}
-	if err := <-sent; err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, <-sent)
 	none := func(queue.Command) error { return nil }
 	for _, f := range fronts {
 		f.face.broken.Store(&none)
@@ -90,9 +87,7 @@ func TestSessionConsume(t *testing.T) {
 	if left, err := s.Receive(t.Context(), 10, 0); err != nil || len(left) != 0 {
 		t.Errorf("left: %v %v", bodiesOf(left), err)
 	}
-	if err := s.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, s.Release(t.Context()))
 	if got := receive(t, c, name); !slices.Equal(bodies(got), []string{"x"}) {
 		t.Errorf("outside of the session: %v", bodies(got))
 	}
@@ -104,25 +99,19 @@ func TestSessionConsumeLost(t *testing.T) {
 	name := create(t, c, ".fifo")
 	sendTo(t, c, name, "s", "a", "b")
 	s, err := c.AcceptNext(t.Context(), name, client.SessionOptions{LockSeconds: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	err = s.Consume(t.Context(), client.ConsumeOptions{}, func(ctx context.Context, m *client.Delivery) error {
 		if m.GetBody() != "a" {
 			t.Errorf("handled %s", m.GetBody())
 		}
-		if _, err := node.Submit(ctx, &queue.ReleaseGroup{Queue: name, Group: "s"}); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, clustertest.Err(node.Submit(ctx, &queue.ReleaseGroup{Queue: name, Group: "s"})))
 		await(t, ctx.Done())
 		return nil
 	})
 	if client.Reason(err) != "SessionLockLost" {
 		t.Errorf("%v", err)
 	}
-	if err := s.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, s.Release(t.Context()))
 	if got := receive(t, c, name); !slices.Equal(bodies(got), []string{"a", "b"}) {
 		t.Errorf("afterwards: %v", bodies(got))
 	}

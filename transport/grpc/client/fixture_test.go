@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
@@ -139,9 +140,7 @@ func listen(ctx context.Context, address string, node *face) (*front, error) {
 // stop ends a port cleanly.
 func (f *front) stop(t *testing.T) {
 	t.Helper()
-	if err := f.port.Shutdown(context.WithoutCancel(t.Context())); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, f.port.Shutdown(context.WithoutCancel(t.Context())))
 }
 
 // newClient returns a client of several ports, all of which end with the test.
@@ -153,20 +152,14 @@ func newClient(t *testing.T, names ...string) (*client.Client, []*front) {
 	var addresses []string
 	for _, name := range names {
 		f, err := listen(ctx, "127.0.0.1:0", &face{Node: node, id: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		fronts = append(fronts, f)
 		addresses = append(addresses, f.port.Addr().String())
 	}
 	c, err := client.Dial(client.Options{}, addresses...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, c.Close())
 		for _, f := range fronts {
 			f.stop(t)
 		}
@@ -180,8 +173,6 @@ var queueNumber atomic.Int64
 func create(t *testing.T, c *client.Client, suffix string) string {
 	t.Helper()
 	name := fmt.Sprintf("c%d%s", queueNumber.Add(1), suffix)
-	if _, err := c.CreateQueue(t.Context(), name, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(c.CreateQueue(t.Context(), name, nil, nil)))
 	return name
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -19,25 +20,19 @@ func TestDeduplicationOfAQueue(t *testing.T) {
 	name := create(t, c, ".fifo")
 	group, id := "g", "id"
 	sent, err := c.Send(ctx, name, &client.Message{Body: "a", GroupId: &group, DeduplicationId: &id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	found, known, err := c.LookUpDeduplication(ctx, name, client.DeduplicationID{ID: id})
 	if err != nil || !known || found.MessageID != sent[0].GetMessageId() || found.SequenceNumber != sent[0].GetSequenceNumber() ||
 		found.Scope != "queue" || found.State != "stored" || found.ForgottenAt.Sub(found.AcceptedAt) != 5*time.Minute {
 		t.Errorf("%+v %v %v", found, known, err)
 	}
-	if err := c.SetDeduplicationWindow(ctx, name, time.Hour); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.SetDeduplicationWindow(ctx, name, time.Hour))
 	s, err := c.DeduplicationStats(ctx, name)
 	if err != nil || s.Live != 1 || s.Kept != 1 || s.ByScope["queue"] != 1 || s.Window != time.Hour ||
 		!s.OldestAt.Equal(found.AcceptedAt) || s.Bytes == 0 || s.EntriesMax != 0 {
 		t.Errorf("%+v %v", s, err)
 	}
-	if err := c.ForgetDeduplication(ctx, name, client.DeduplicationID{ID: id}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.ForgetDeduplication(ctx, name, client.DeduplicationID{ID: id}))
 	if found, known, err := c.LookUpDeduplication(ctx, name, client.DeduplicationID{ID: id}); err != nil || known ||
 		found != (client.KnownID{}) {
 		t.Errorf("forgotten: %+v %v %v", found, known, err)
@@ -69,9 +64,7 @@ func TestForgetAndReleaseAreMadeOnce(t *testing.T) {
 		return nil
 	}
 	group, id := "g", "id"
-	if _, err := c.Send(ctx, name, &client.Message{Body: "b", GroupId: &group, DeduplicationId: &id}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(c.Send(ctx, name, &client.Message{Body: "b", GroupId: &group, DeduplicationId: &id})))
 	fronts[0].face.broken.Store(&broken)
 	if err := c.ForgetDeduplication(ctx, name, client.DeduplicationID{ID: id}); client.Reason(err) != "OutcomeUnknown" || made != 1 {
 		t.Errorf("%v after %d attempts", err, made)
@@ -88,16 +81,12 @@ func TestGroupsOfAQueue(t *testing.T) {
 	sendTo(t, c, name, "b", "1", "2")
 	id := "a"
 	first, err := c.Send(ctx, name, &client.Message{Body: "1", GroupId: &id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	sendTo(t, c, name, "a", "2")
 	sendTo(t, c, name, "ab", "1", "2")
 	var listed []string
 	for g, err := range c.Groups(ctx, name, "a") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		listed = append(listed, g.ID)
 	}
 	if len(listed) != 2 || listed[0] != "a" || listed[1] != "ab" {
@@ -121,9 +110,7 @@ func TestGroupsOfAQueue(t *testing.T) {
 		t.Errorf("%+v %v", g, err)
 	}
 	s, err := c.Accept(ctx, name, "a", client.SessionOptions{ManualRenewal: true, LockSeconds: 600})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if g, err := c.Group(ctx, name, "a"); err != nil || g.State != client.GroupSession || !g.Until.Equal(s.LockedUntil()) {
 		t.Errorf("%+v %v, locked until %v", g, err, s.LockedUntil())
 	}
@@ -133,9 +120,7 @@ func TestGroupsOfAQueue(t *testing.T) {
 	if released, err := c.ReleaseGroup(ctx, name, "a"); err != nil || released != (client.ReleasedGroup{}) {
 		t.Errorf("released twice: %+v %v", released, err)
 	}
-	if err := s.Release(ctx); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, s.Release(ctx))
 }
 
 // A session can be continued with its token, and is listed with its state.
@@ -147,20 +132,14 @@ func TestResumedSession(t *testing.T) {
 		t.Errorf("none is free: %v", err)
 	}
 	first, err := c.Accept(ctx, name, "s", client.SessionOptions{LockSeconds: 60, ManualRenewal: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	for _, manual := range []bool{true, false} {
 		s, err := c.Resume(ctx, name, first.ID(), first.Token(), client.SessionOptions{LockSeconds: 600, ManualRenewal: manual})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		if renewed := s.LockedUntil().After(first.LockedUntil()); renewed == manual {
 			t.Errorf("manual %v: locked until %v, before %v", manual, s.LockedUntil(), first.LockedUntil())
 		}
-		if err := s.SetState(ctx, []byte("x")); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, s.SetState(ctx, []byte("x")))
 		if manual {
 			continue
 		}
@@ -178,9 +157,7 @@ func TestResumedSession(t *testing.T) {
 		if listed != 1 {
 			t.Errorf("listed %d", listed)
 		}
-		if err := s.Release(ctx); err != nil {
-			t.Error(err)
-		}
+		clustertest.Check(t, s.Release(ctx))
 	}
 	if _, err := c.Resume(ctx, name, first.ID(), first.Token(), client.SessionOptions{}); client.Reason(err) != "SessionLockLost" {
 		t.Errorf("after the release: %v", err)
@@ -195,9 +172,7 @@ func TestMessageAttributes(t *testing.T) {
 	_, err := c.Send(ctx, name, &client.Message{Body: "a", Attributes: map[string]*client.Attribute{
 		"n": client.TextAttribute("Number.int", "5"), "b": client.BinaryAttribute("Binary", []byte{0, 1}),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	got, err := c.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: name})
 	if err != nil || len(got.GetMessages()) != 1 {
 		t.Fatal(got, err)
@@ -214,9 +189,7 @@ func TestMessageAttributes(t *testing.T) {
 // A client with a limit of attempts asks each node once.
 func TestAttemptsAreLimited(t *testing.T) {
 	c, err := client.Dial(client.Options{Attempts: 2}, "127.0.0.1:1", "127.0.0.1:2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	defer func() { _ = c.Close() }() // there is no connection
 	if _, err := c.QueueAttributes(t.Context(), "q"); status.Code(err) != codes.Unavailable {
 		t.Errorf("%v", err)

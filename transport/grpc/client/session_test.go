@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -18,9 +19,7 @@ import (
 func sendTo(t *testing.T, c *client.Client, name, group string, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
-		if _, err := c.Send(t.Context(), name, &client.Message{Body: body, GroupId: &group}); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, clustertest.Err(c.Send(t.Context(), name, &client.Message{Body: body, GroupId: &group})))
 	}
 }
 
@@ -62,15 +61,11 @@ func TestSession(t *testing.T) {
 	if state, err := s.State(ctx); err != nil || state != nil {
 		t.Errorf("never set: %q %v", state, err)
 	}
-	if err := s.SetState(ctx, []byte("x")); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, s.SetState(ctx, []byte("x")))
 	if state, err := s.State(ctx); err != nil || string(state) != "x" {
 		t.Errorf("set: %q %v", state, err)
 	}
-	if err := errors.Join(s.Release(ctx), s.Release(ctx)); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, errors.Join(s.Release(ctx), s.Release(ctx)))
 	if _, err := s.Receive(ctx, 1, 0); client.Reason(err) != "SessionLockLost" {
 		t.Errorf("after the release: %v", err)
 	}
@@ -93,17 +88,11 @@ func TestSessionRenewsItsLock(t *testing.T) {
 	}
 	fronts[0].face.broken.Store(&broken)
 	s, err := c.Accept(ctx, name, "s", client.SessionOptions{LockSeconds: 30})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	await(t, renewed)
-	if _, err := node.Submit(ctx, &queue.ReleaseGroup{Queue: name, Group: "s"}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(node.Submit(ctx, &queue.ReleaseGroup{Queue: name, Group: "s"})))
 	await(t, s.Lost())
-	if err := s.Release(ctx); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, s.Release(ctx))
 }
 
 func await(t *testing.T, done <-chan struct{}) {
@@ -123,9 +112,7 @@ func TestSettlementWithALostAnswer(t *testing.T) {
 	name := create(t, c, ".fifo")
 	sendTo(t, c, name, "g", "a")
 	got, err := c.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	lost := false
 	broken := func(cmd queue.Command) error {
 		if _, deletes := cmd.(*queue.DeleteMessages); deletes && !lost {
@@ -191,13 +178,9 @@ func TestLostAnswersOfASession(t *testing.T) {
 		t.Errorf("then received %v %v", bodiesOf(rest), err)
 	}
 	other, err := c.Accept(ctx, name, "b", client.SessionOptions{LockSeconds: 600})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, err)
 	if lost["accept next"] != 3 || lost["receive"] != 4 || lost["accept"] != 3 {
 		t.Errorf("calls %v", lost)
 	}
-	if err := errors.Join(s.Release(ctx), other.Release(ctx)); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, errors.Join(s.Release(ctx), other.Release(ctx)))
 }

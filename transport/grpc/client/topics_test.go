@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
@@ -20,13 +21,9 @@ import (
 func subscribed(t *testing.T, c *client.Client, suffix string) (topic, name string) {
 	t.Helper()
 	topic = fmt.Sprintf("t%d%s", queueNumber.Add(1), suffix)
-	if _, err := c.CreateTopic(t.Context(), topic, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(c.CreateTopic(t.Context(), topic, nil, nil)))
 	name = create(t, c, suffix)
-	if _, err := c.Subscribe(t.Context(), topic, name, map[string]string{"RawMessageDelivery": "true"}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Must(t, clustertest.Err(c.Subscribe(t.Context(), topic, name, map[string]string{"RawMessageDelivery": "true"})))
 	return topic, name
 }
 
@@ -38,9 +35,7 @@ func TestTopics(t *testing.T) {
 	if err != nil || !slices.Contains(names, topic) {
 		t.Errorf("%v %v", names, err)
 	}
-	if err := c.SetTopicAttributes(ctx, topic, map[string]string{"DisplayName": "d"}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.SetTopicAttributes(ctx, topic, map[string]string{"DisplayName": "d"}))
 	if attributes, err := c.TopicAttributes(ctx, topic); err != nil || attributes["DisplayName"] != "d" ||
 		attributes["SubscriptionsConfirmed"] != "1" {
 		t.Errorf("%v %v", attributes, err)
@@ -50,21 +45,15 @@ func TestTopics(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	arn := list[0].GetSubscriptionArn()
-	if err := c.SetSubscriptionAttributes(ctx, arn, map[string]string{"RawMessageDelivery": "false"}); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.SetSubscriptionAttributes(ctx, arn, map[string]string{"RawMessageDelivery": "false"}))
 	if attributes, err := c.SubscriptionAttributes(ctx, arn); err != nil || attributes["RawMessageDelivery"] != "false" {
 		t.Errorf("%v %v", attributes, err)
 	}
-	if err := c.Unsubscribe(ctx, arn); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.Unsubscribe(ctx, arn))
 	if list, err = c.Subscriptions(ctx, topic); err != nil || len(list) != 0 {
 		t.Errorf("%v %v", list, err)
 	}
-	if err := c.DeleteTopic(ctx, topic); err != nil {
-		t.Error(err)
-	}
+	clustertest.Check(t, c.DeleteTopic(ctx, topic))
 	if _, err := c.TopicAttributes(ctx, topic); status.Code(err) != codes.NotFound {
 		t.Errorf("%v", err)
 	}
@@ -123,9 +112,7 @@ func TestPublisher(t *testing.T) {
 			m.Message = ""
 		}
 		one, err := publisher.Send(t.Context(), m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, err)
 		pending = append(pending, one)
 	}
 	publisher.Close()
@@ -148,9 +135,7 @@ func TestPublisher(t *testing.T) {
 		for _, m := range out {
 			handles = append(handles, m.GetReceiptHandle())
 		}
-		if err := c.Delete(t.Context(), name, handles...); err != nil {
-			t.Fatal(err)
-		}
+		clustertest.Must(t, c.Delete(t.Context(), name, handles...))
 	}
 	if len(got) != messages-1 || !slices.IsSorted(got) || len(slices.Compact(got)) != messages-1 {
 		t.Errorf("delivered %v", got)

@@ -12,9 +12,7 @@ import (
 func TestEveryKindHasAClass(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../cluster/peernet/handshake.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plain := map[string]bool{"Bootstrap": true, "Restore": true, "Membership": true, "Bodies": true}
 	found := regexp.MustCompile(`(?m)^\tKind(\w+) +Kind = (\d+)`).FindAllStringSubmatch(string(text), -1)
 	if len(found) < 9 {
@@ -22,9 +20,7 @@ func TestEveryKindHasAClass(t *testing.T) {
 	}
 	for _, kind := range found {
 		number, err := strconv.Atoi(kind[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, classed := kinds[byte(number)]; classed == plain[kind[1]] {
 			t.Errorf("Kind%s is of a class of its own: %v", kind[1], classed)
 		}

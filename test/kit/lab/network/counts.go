@@ -1,97 +1,46 @@
 package network
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 )
 
-// Counts contains numbers of frames. Passed frames were delivered, perhaps late, twice, or altered;
-// Delayed, Duplicated, Corrupted and Garbled count these.
-type Counts struct {
-	Passed, Delayed, Duplicated, Corrupted, Garbled uint64
+// Effect is the fate of a frame in the switch.
+type Effect int
 
-	Cut, Lost, Overflowed, Hidden, Reset uint64 // Hidden: FIN and RST that were dropped
-}
-
-func (c Counts) plus(o Counts) Counts {
-	c.Passed += o.Passed
-	c.Delayed += o.Delayed
-	c.Duplicated += o.Duplicated
-	c.Corrupted += o.Corrupted
-	c.Garbled += o.Garbled
-	c.Cut += o.Cut
-	c.Lost += o.Lost
-	c.Overflowed += o.Overflowed
-	c.Hidden += o.Hidden
-	c.Reset += o.Reset
-	return c
-}
-
-// Since returns the difference to an earlier count.
-func (c Counts) Since(before Counts) Counts {
-	return Counts{
-		Passed: c.Passed - before.Passed, Delayed: c.Delayed - before.Delayed, Duplicated: c.Duplicated - before.Duplicated,
-		Corrupted: c.Corrupted - before.Corrupted, Garbled: c.Garbled - before.Garbled,
-		Cut: c.Cut - before.Cut, Lost: c.Lost - before.Lost, Overflowed: c.Overflowed - before.Overflowed,
-		Hidden: c.Hidden - before.Hidden, Reset: c.Reset - before.Reset,
-	}
-}
-
-// Dropped returns the number of frames that were not delivered.
-func (c Counts) Dropped() uint64 { return c.Cut + c.Lost + c.Overflowed + c.Hidden + c.Reset }
-
-// String names the numbers that are not zero.
-func (c Counts) String() string {
-	parts := []string{fmt.Sprintf("%d passed", c.Passed)}
-	for _, p := range []struct {
-		name  string
-		count uint64
-	}{
-		{"delayed", c.Delayed},
-		{"duplicated", c.Duplicated},
-		{"corrupted", c.Corrupted},
-		{"garbled", c.Garbled},
-		{"cut", c.Cut},
-		{"lost", c.Lost},
-		{"overflowed", c.Overflowed},
-		{"hidden", c.Hidden},
-		{"reset", c.Reset},
-	} {
-		if p.count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.count, p.name))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// decision is an index of a number in Counts.
-type decision int
-
+// The effects. Passed frames were delivered, perhaps late, twice, or altered; Late, Duplicated,
+// Corrupted and Garbled count these. Hidden frames are FIN and RST that were dropped.
 const (
-	passed decision = iota
-	delayed
-	duplicated
-	corrupted
-	garbled
-	wasCut
-	lost
-	overflowed
-	hidden
-	wasReset
-	decisions
+	Passed Effect = iota
+	Late
+	Duplicated
+	Corrupted
+	Garbled
+	Cut
+	Lost
+	Overflowed
+	Hidden
+	Reset
+	effects
 )
 
-// tally is the counts of one class in one direction.
-type tally [decisions]atomic.Uint64
+// String names the effect.
+func (e Effect) String() string {
+	return [effects]string{"frames passed", "frames delayed", "frames duplicated", "frames corrupted", "frames garbled", "frames cut",
+		"frames lost", "frames overflowed", "ends of connections hidden", "connections reset"}[e]
+}
 
-func (t *tally) counts() Counts {
-	at := func(d decision) uint64 { return t[d].Load() }
-	return Counts{
-		Passed: at(passed), Delayed: at(delayed), Duplicated: at(duplicated), Corrupted: at(corrupted), Garbled: at(garbled),
-		Cut: at(wasCut), Lost: at(lost), Overflowed: at(overflowed), Hidden: at(hidden), Reset: at(wasReset),
+// Counts contains numbers of frames by effect.
+type Counts [effects]uint64
+
+// tally is the counts of one class in one direction.
+type tally [effects]atomic.Uint64
+
+func (t *tally) counts() (c Counts) {
+	for e := range t {
+		c[e] = t[e].Load()
 	}
+	return c
 }
 
 // Direction is traffic from one host to another.
@@ -110,7 +59,9 @@ func (t Traffic) Of(from, to string, only ...Class) Counts {
 		}
 		for class, c := range counts {
 			if len(only) == 0 || slices.Contains(only, Class(class)) {
-				total = total.plus(c)
+				for d, n := range c {
+					total[d] += n
+				}
 			}
 		}
 	}

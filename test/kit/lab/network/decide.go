@@ -38,19 +38,19 @@ type verdict struct {
 // switch, by which flapping lines are cut.
 func (l *line) decide(link Link, class Class, p packet, size int, now time.Duration) verdict {
 	tally := &l.counts[class]
-	dropped := func(why decision) verdict {
+	dropped := func(why Effect) verdict {
 		tally[why].Add(1)
-		return verdict{drop: true, reset: why == wasReset}
+		return verdict{drop: true, reset: why == Reset}
 	}
 	switch {
 	case link.Cut || link.Flap > 0 && now/link.Flap%2 == 1:
-		return dropped(wasCut)
+		return dropped(Cut)
 	case link.HalfOpen && p.flags()&(tcpFIN|tcpRST) != 0:
-		return dropped(hidden)
+		return dropped(Hidden)
 	case l.draw(link.Reset) && p.protocol == protoTCP && len(p.text()) > 0:
-		return dropped(wasReset)
+		return dropped(Reset)
 	case l.draw(link.Loss):
-		return dropped(lost)
+		return dropped(Lost)
 	}
 	v := verdict{corrupt: l.draw(link.Corrupt), garble: l.draw(link.Garble), duplicate: l.draw(link.Duplicate), wait: link.Delay}
 	if link.Jitter > 0 {
@@ -59,7 +59,7 @@ func (l *line) decide(link Link, class Class, p packet, size int, now time.Durat
 	if link.Rate > 0 {
 		l.free = max(l.free, now)
 		if l.free-now > backlogMax {
-			return dropped(overflowed)
+			return dropped(Overflowed)
 		}
 		l.free += time.Duration(size) * 8 * time.Second / time.Duration(link.Rate)
 		v.wait += l.free - now
@@ -67,11 +67,11 @@ func (l *line) decide(link Link, class Class, p packet, size int, now time.Durat
 	if v.corrupt || v.garble {
 		v.place = l.random.Uint64()
 	}
-	tally[passed].Add(1)
+	tally[Passed].Add(1)
 	for _, d := range []struct {
 		done bool
-		what decision
-	}{{v.wait > 0, delayed}, {v.duplicate, duplicated}, {v.corrupt, corrupted}, {v.garble, garbled}} {
+		what Effect
+	}{{v.wait > 0, Late}, {v.duplicate, Duplicated}, {v.corrupt, Corrupted}, {v.garble, Garbled}} {
 		if d.done {
 			tally[d.what].Add(1)
 		}

@@ -23,9 +23,7 @@ var testPorts = NodePorts()
 func newTestLab(t *testing.T, hosts ...string) *Lab {
 	t.Helper()
 	l, err := New(Options{Seed: 1, Ports: testPorts}, hosts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { must(t, l.Close()) })
 	return l
 }
@@ -194,10 +192,10 @@ func (l *Lab) reach(t *testing.T, boxes map[string]*box, names []string) string 
 			}
 			total := func(tr Traffic) uint64 {
 				c, old := tr.Of(from, to, Gossip), before.Of(from, to, Gossip)
-				return c.Passed + c.Dropped() - old.Passed - old.Dropped()
+				return c[Passed] + c[Cut] + c[Lost] - old[Passed] - old[Cut] - old[Lost]
 			}
 			tr := l.waitFor(t, "decision about "+from+" to "+to, func(tr Traffic) bool { return total(tr) == 1 })
-			if tr.Of(from, to, Gossip).Passed > before.Of(from, to, Gossip).Passed {
+			if tr.Of(from, to, Gossip)[Passed] > before.Of(from, to, Gossip)[Passed] {
 				passed = append(passed, from+to)
 			}
 		}
@@ -296,7 +294,7 @@ func TestCorruptionIsNoticedByTheKernel(t *testing.T) {
 	a, b := l.pair(t, "a", "b")
 	must(t, l.SetPolicy(Corrupting("", 1)))
 	a.send(t, b, 20)
-	l.waitFor(t, "corruption", func(tr Traffic) bool { return tr.Of("a", "b", Gossip).Corrupted == 20 })
+	l.waitFor(t, "corruption", func(tr Traffic) bool { return tr.Of("a", "b", Gossip)[Corrupted] == 20 })
 	must(t, l.SetPolicy(Heal()))
 	a.send(t, b, 1)
 	// receive fails if a datagram is damaged.
@@ -324,7 +322,7 @@ func TestResetBreaksBothEnds(t *testing.T) {
 			t.Errorf("the %s end says %v", name, err)
 		}
 	}
-	if c := l.Traffic().Of(Client, "b", API); c.Reset != 1 {
+	if c := l.Traffic().Of(Client, "b", API); c[Reset] != 1 {
 		t.Errorf("the switch counted %v", c)
 	}
 }
@@ -341,7 +339,7 @@ func TestHalfOpenHidesTheEnd(t *testing.T) {
 	defer far.Close()
 	must(t, l.SetPolicy(HalfOpen("")))
 	near.Close()
-	l.waitFor(t, "hidden end", func(tr Traffic) bool { return tr.Of("a", "b", Admin).Hidden > 0 })
+	l.waitFor(t, "hidden end", func(tr Traffic) bool { return tr.Of("a", "b", Admin)[Hidden] > 0 })
 	// The other end can still write: it was not notified.
 	_, err = far.Write([]byte("are you there?"))
 	must(t, err)
@@ -365,16 +363,16 @@ func TestClasses(t *testing.T) {
 		hello := append([]byte{'S', 'R', 'T', 'M', 1, c.kind, 0, 0}, binary.BigEndian.AppendUint32(nil, 0)...)
 		must(t, exchange(l.dial(t, "a", address), append(hello, make([]byte, 5000)...)))
 		after := l.Traffic()
-		if grown := after.Of("a", "b", c.class).Passed - before.Of("a", "b", c.class).Passed; grown < 4 {
+		if grown := after.Of("a", "b", c.class)[Passed] - before.Of("a", "b", c.class)[Passed]; grown < 4 {
 			t.Errorf("kind %d: %d frames in class %v: %v", c.kind, grown, c.class, after)
 		}
-		if grown := after.Of("b", "a", c.class).Passed - before.Of("b", "a", c.class).Passed; grown < 1 {
+		if grown := after.Of("b", "a", c.class)[Passed] - before.Of("b", "a", c.class)[Passed]; grown < 1 {
 			t.Errorf("kind %d: %d answers in class %v: %v", c.kind, grown, c.class, after)
 		}
 	}
 	must(t, l.SetPolicy(Isolate("a").Only(Raft)))
 	must(t, exchange(l.dial(t, "a", address), []byte("SRTM\x01\x07, which is not cut")))
-	if c := l.Traffic().Of("", "", Forward); c.Cut != 0 {
+	if c := l.Traffic().Of("", "", Forward); c[Cut] != 0 {
 		t.Errorf("the switch cut %v", c)
 	}
 }
