@@ -18,7 +18,7 @@ func (n *Node) openRecovery() {
 		Keys: n.cfg.Log.Encryption.Keys, Pace: n.cfg.Snapshot, Disk: n.cfg.Disk,
 		Segments: recovery.Segments{CacheBytes: sizes.CacheBytes, SegmentBytes: sizes.SegmentBytes, KeepMin: sizes.KeepMin},
 		Timeout:  n.cfg.Limits.Timeout, Monotonic: n.cfg.Clock.Monotonic, Log: n.log,
-		Group: n.group, Replica: n.replica, Network: n.process.network, Closing: n.lifetime.closing, Life: n.lifetime.life,
+		Group: n.group, Replica: n.replica, Network: n.process.network, Closing: n.stages.closing, Life: n.stages.life,
 		Term: n.term.Load, ReadBarrier: n.ReadBarrier, LockMembers: n.members.Lock, Room: n.pressure.room,
 		AdoptAccessKeys: n.adoptAccessKeys,
 	})

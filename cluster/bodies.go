@@ -51,9 +51,9 @@ func (n *Node) openScrubber() {
 		Others: n.members.OtherMembers, Network: n.process.network, Group: thisGroup, Clock: n.cfg.Clock, Logger: n.log,
 		BytesPerSecond: policy.BytesPerSecond, Interval: policy.Interval,
 	})
-	n.running.Go(func() { scrubber.Serve(n.lifetime.life, n.process.network.Listener(peernet.KindBodies, thisGroup)) })
+	n.running.Go(func() { scrubber.Serve(n.stages.life, n.process.network.Listener(peernet.KindBodies, thisGroup)) })
 	if n.process.bodiesInUse() != nil {
-		n.running.Go(func() { scrubber.Run(n.lifetime.life) })
+		n.running.Go(func() { scrubber.Run(n.stages.life) })
 	}
 }
 

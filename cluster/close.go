@@ -37,11 +37,11 @@ func (n *Node) Close(ctx context.Context) error {
 
 // finish ends everything above the log, in an order in which every caller gets its answer.
 func (n *Node) finish(ctx context.Context) {
-	n.lifetime.beginClosing()
+	n.stages.beginClosing()
 	n.follower.Wait()    // all proposals of this node are answered
 	n.stopServing(ctx)   // the answers of other nodes are sent
 	n.Calls.Drained(ctx) // the callers of this node have theirs
-	n.lifetime.endLife()
+	n.stages.endLife()
 	n.running.Wait()
 }
 

@@ -62,7 +62,7 @@ func FuzzMembershipRequest(f *testing.F) {
 		questions.Answer = func(ctx context.Context, _ string, r membership.Request) (membership.Answer, func()) {
 			return inner(ctx, r.From, r) // as if its handshake had proved it
 		}
-		serving.Go(func() { questions.ServeConn(n.lifetime.life, far) })
+		serving.Go(func() { questions.ServeConn(n.stages.life, far) })
 		defer serving.Wait()
 		defer near.Close()
 		clustertest.Must(t, clustertest.Err(near.Write(append(text, '\n'))))

@@ -29,7 +29,7 @@ func (c *nodes) deafen(i int) {
 	known := n.group.Leadership().LeaderID
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.links[known] = forward.NewLink(n.lifetime.life, &n.running, forward.LinkOptions{
+	n.links[known] = forward.NewLink(n.stages.life, &n.running, forward.LinkOptions{
 		Self: n.process.nodeID, NodeID: known, Group: thisGroup, Leads: n.currentLeader, Limits: n.cfg.Limits.leader(), Log: n.log,
 		Silent: func() {}, Silence: n.cfg.Timing.Heartbeat,
 		Connect: func(ctx context.Context, nodeID string) (forward.Stream, error) {

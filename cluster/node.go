@@ -49,7 +49,7 @@ type Node struct {
 	opened      atomic.Bool                 // process and group are set
 	stateLock   sync.RWMutex                // held while the state changes
 
-	lifetime lifetime
+	stages   stages
 	follower sync.WaitGroup // goroutines that follow the leadership and state of this node
 	running  sync.WaitGroup // goroutines that exchange messages with other nodes
 
@@ -71,8 +71,8 @@ type Node struct {
 	accessSeen *access.Table // used by the goroutine of the state machine
 }
 
-// lifetime has the contexts that end in the two stages of Close.
-type lifetime struct {
+// stages has the contexts that end in the two stages of Close.
+type stages struct {
 	closing      context.Context // ends first: nothing new is accepted
 	beginClosing context.CancelFunc
 	life         context.Context // ends when all calls in progress are done
@@ -96,10 +96,10 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
-	n.lifetime.life, n.lifetime.endLife = context.WithCancel(context.WithoutCancel(ctx))
-	n.lifetime.closing, n.lifetime.beginClosing = context.WithCancel(n.lifetime.life)
+	n.stages.life, n.stages.endLife = context.WithCancel(context.WithoutCancel(ctx))
+	n.stages.closing, n.stages.beginClosing = context.WithCancel(n.stages.life)
 	if n.process, n.group, err = openParts(ctx, cfg, func(p *process) *fsm.FSM { return n.makeReplica(p, requests) }); err != nil {
-		n.lifetime.endLife()
+		n.stages.endLife()
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
 	n.openRouter(requests)
@@ -114,13 +114,13 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.follower.Go(n.followLeadership)
 	n.openRecovery()
 	n.running.Go(func() {
-		n.members.Questions().Serve(n.lifetime.life, n.process.network.Listener(peernet.KindMembership, 0))
+		n.members.Questions().Serve(n.stages.life, n.process.network.Listener(peernet.KindMembership, 0))
 	})
 	n.members.Run(n.running.Go)
 	n.running.Go(n.catchUpAfterStart)
 	n.running.Go(n.runSealing)
 	n.follower.Go(func() {
-		n.auditor.Run(n.lifetime.closing, audit.Node{Group: n.group, Replica: n.replica, Report: n.reportAudit, Fatal: n.fatal})
+		n.auditor.Run(n.stages.closing, audit.Node{Group: n.group, Replica: n.replica, Report: n.reportAudit, Fatal: n.fatal})
 	})
 	n.follower.Go(n.watchDisk)
 	return n, nil
@@ -130,7 +130,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 func (n *Node) openRouter(requests *route.Requests) {
 	n.Router = route.New(route.Node{
 		NodeID: n.process.nodeID, Timeout: n.cfg.Limits.Timeout, Monotonic: n.cfg.Clock.Monotonic, Group: n.group, Replica: n.replica,
-		Term: n.term.Load, TermChanged: n.termChanged.Changed, Link: n.link, Closing: n.lifetime.closing, Requests: requests,
+		Term: n.term.Load, TermChanged: n.termChanged.Changed, Link: n.link, Closing: n.stages.closing, Requests: requests,
 		Check: n.check, Seal: n.sealed, ReadBodies: n.readBodies, Holders: &n.holders, Queues: n.counts.Queues,
 	})
 }
@@ -146,7 +146,7 @@ func (n *Node) openMembership() {
 			Clock: n.cfg.Clock, Log: n.log, Fatal: n.cfg.Fatal, OnDrain: n.cfg.OnDrain,
 		},
 		Bootstrap: p.bootstrap, Group: n.group, Replica: n.replica, Network: p.network, Gossip: p.gossip, Clocks: p.clocks,
-		Sealing: p.sealing, Holders: &n.holders, Closing: n.lifetime.closing,
+		Sealing: p.sealing, Holders: &n.holders, Closing: n.stages.closing,
 		Leads: n.leads, TermChanged: n.termChanged.Changed, Hold: n.hold, Execute: sealingView{n}.Execute,
 		Findings: n.findings, Encryption: n.encryptionStatus, ReasonToResign: n.reasonToResign,
 	})
@@ -216,7 +216,7 @@ func (n *Node) serve(listener net.Listener) {
 		Bodies:    n.readBodies,
 		Log:       n.log,
 	})
-	n.running.Go(func() { n.server.Serve(n.lifetime.life, listener) })
+	n.running.Go(func() { n.server.Serve(n.stages.life, listener) })
 }
 
 // connect opens a stream to another node.
@@ -234,9 +234,9 @@ func (n *Node) link(nodeID string) *forward.Link {
 	defer n.mu.Unlock()
 	l := n.links[nodeID]
 	if l == nil {
-		l = forward.NewLink(n.lifetime.life, &n.running, forward.LinkOptions{
+		l = forward.NewLink(n.stages.life, &n.running, forward.LinkOptions{
 			Self: n.process.nodeID, NodeID: nodeID, Group: thisGroup, Connect: n.connect, Leads: n.currentLeader,
-			Closing: n.lifetime.closing.Done(),
+			Closing: n.stages.closing.Done(),
 			Silent:  func() { n.process.detector.Suspect(nodeID) }, Silence: election.Silence(n.cfg.Timing.Heartbeat),
 			Limits: n.cfg.Limits.leader(), Log: n.log,
 		})
@@ -267,7 +267,7 @@ func (n *Node) followLeadership() {
 			exclusive = t.ExclusiveWork()
 		}
 		select {
-		case <-n.lifetime.closing.Done():
+		case <-n.stages.closing.Done():
 			return
 		case leads, open := <-n.group.OwnLeadership():
 			if !open {
@@ -293,7 +293,7 @@ func (n *Node) beginTerm() {
 		return // leadership is lost again; the next event says so
 	}
 	n.terms.Add(1)
-	t := leader.Begin(n.lifetime.life, leader.Options{
+	t := leader.Begin(n.stages.life, leader.Options{
 		Group:     n.group,
 		Term:      term,
 		Replica:   n.replica,

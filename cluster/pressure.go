@@ -262,7 +262,7 @@ func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 	defer idle.Stop()
 	defer busy.Stop()
 	select {
-	case <-n.lifetime.closing.Done():
+	case <-n.stages.closing.Done():
 		return false
 	case <-changed:
 		return true
@@ -271,7 +271,7 @@ func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 	case <-n.pressure.written:
 	}
 	select {
-	case <-n.lifetime.closing.Done():
+	case <-n.stages.closing.Done():
 		return false
 	case <-busy.C:
 		return true

@@ -36,7 +36,7 @@ func (c *nodes) loseAnswers(i int) (broken chan struct{}) {
 	var again atomic.Bool
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.links[known] = forward.NewLink(n.lifetime.life, &n.running, forward.LinkOptions{
+	n.links[known] = forward.NewLink(n.stages.life, &n.running, forward.LinkOptions{
 		Self: n.process.nodeID, NodeID: known, Group: thisGroup, Leads: n.currentLeader, Limits: n.cfg.Limits.leader(), Log: n.log,
 		Silent: func() {}, Silence: time.Hour,
 		Connect: func(ctx context.Context, nodeID string) (forward.Stream, error) {

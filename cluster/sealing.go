@@ -38,7 +38,7 @@ func (n *Node) noteAccess() {
 // runSealing wraps the sealing key for all members.
 func (n *Node) runSealing() {
 	last := ""
-	n.process.sealing.Run(n.lifetime.closing, sealingView{n}, func(err error) {
+	n.process.sealing.Run(n.stages.closing, sealingView{n}, func(err error) {
 		if text := err.Error(); text != last {
 			n.log.Warn("the sealing key of the cluster could not be updated, trying again", "error", err)
 			last = text

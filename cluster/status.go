@@ -234,7 +234,7 @@ func (n *Node) soundness() health.Finding {
 // have applied nearly all committed entries. After its start it must have caught up once with the
 // commit index of a leader.
 func (n *Node) Ready() error {
-	if n.lifetime.closing.Err() != nil {
+	if n.stages.closing.Err() != nil {
 		return errors.New("this node is stopping")
 	}
 	if n.Drained() {

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// applyAccess applies a command that changes access keys, user policies or accounts.
+// applyAccess applies a command of package access.
 func (b *Broker) applyAccess(c access.Command) (Result, *Error) {
 	next, err := c.Apply(b.access, b.accessContext())
 	if err != nil {

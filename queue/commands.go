@@ -21,7 +21,7 @@ type Command interface {
 	QueueName() string
 }
 
-// applier is a command of this package.
+// applier is a command of this package. Every other Command is an access.Command.
 type applier interface {
 	// apply changes the state, or refuses after the checks that need state. A refused command
 	// changes only the clock and overdue records of the queue.

@@ -11,7 +11,7 @@
 // duplicate detection, scheduling, sessions, deferral, settlement under locks.
 //
 // A command is one file or a part of one: its struct, Validate, its form in the log (prepare), its
-// result and apply.
+// result and apply. Package access has the commands about access keys, user policies and accounts.
 //
 // # Topics
 //

@@ -21,7 +21,7 @@ type Queue struct {
 	incarnation uint64
 	attributes  QueueAttributes
 	tags        []Tag // sorted by key, replaced as a whole
-	// Times of changes of the queue as a whole; zero: never.
+	// Times of changes of the queue as a whole, in log time; zero: never.
 	createdAt  Timestamp
 	modifiedAt Timestamp // of the attributes
 	purgedAt   Timestamp
@@ -75,7 +75,7 @@ type queueSums struct {
 	stored       int64         // messages with a stored body; not part of the hash
 	messageBytes int64         // estimated size of the messages; not part of the hash
 	countedBytes int64         // share of Broker.bytes
-	dirty        bool          // listed in Broker.dirty
+	dirty        bool          // listed in scratch.dirty of Broker
 	contentBytes int64         // share of usage, as is the number of messages
 	usage        *access.Usage
 }

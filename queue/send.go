@@ -212,8 +212,9 @@ func (s *prefetched) withKey(ids deduplication.IDs) deduplication.IDs {
 // prefetch computes the keys of deduplication ids in commands and loads their records into the CPU
 // cache. It returns the number of commands it handled, at least one.
 func (b *Broker) prefetch(commands []Command) (n int) {
-	b.scratch.prefetched.reset()
-	for n < len(commands) && len(b.scratch.prefetched.keys) < prefetchBatch {
+	ahead := &b.scratch.prefetched
+	ahead.reset()
+	for n < len(commands) && len(ahead.keys) < prefetchBatch {
 		if c, sends := commands[n].(*SendMessages); sends {
 			b.prefetchFor(c)
 		}
@@ -227,13 +228,14 @@ func (b *Broker) prefetchFor(c *SendMessages) {
 	if q == nil || !q.attributes.FIFO {
 		return
 	}
-	first := len(b.scratch.prefetched.keys)
+	ahead := &b.scratch.prefetched
+	first := len(ahead.keys)
 	for i := range c.Entries {
 		if e := &c.Entries[i]; e.DeduplicationIDGiven {
-			b.scratch.prefetched.keys = append(b.scratch.prefetched.keys, q.deduplication.PrefetchKey(b.key, e.DeduplicationID, e.GroupID))
+			ahead.keys = append(ahead.keys, q.deduplication.PrefetchKey(b.key, e.DeduplicationID, e.GroupID))
 		}
 	}
-	b.scratch.prefetched.read |= q.deduplication.Warm(b.scratch.prefetched.keys[first:])
+	ahead.read |= q.deduplication.Warm(ahead.keys[first:])
 }
 
 // entriesOf returns the number of records that an accepted send adds.

@@ -181,7 +181,7 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	if _, taken := t.SubscriptionOf(key); !ok || taken || t.Subscriptions() >= limits.SubscriptionsMax {
 		return fmt.Errorf("topic %q: subscription %d has an invalid endpoint: %q", t.Name, rec.Number, rec.Endpoint)
 	}
-	if rec.QueueOwner != "" && (rec.Protocol.Web() || !access.IsAccount(rec.QueueOwner)) {
+	if rec.QueueOwner != "" && (rec.Protocol.Web() || !access.IsAccountID(rec.QueueOwner)) {
 		return fmt.Errorf("topic %q: subscription %d has a queue of an invalid account: %q", t.Name, rec.Number, rec.QueueOwner)
 	}
 	if rec.Number == 0 || rec.Number > r.b.nextIncarnation || r.b.topics.SubscriptionKnown(rec.Number) {

@@ -17,7 +17,7 @@ type codec struct {
 	minimum uint32 // format version
 	name    string
 	traits  traits
-	command reflect.Type // a pointer type of package queue
+	command reflect.Type // a pointer type of package queue or access
 	append  func(dst []byte, cmd queue.Command) []byte
 	// decode decodes a command. With a nil Decoder, the command stays valid and shares no memory
 	// with body.

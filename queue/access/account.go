@@ -39,8 +39,8 @@ func (t *Table) Accounts(yield func(Account) bool) {
 // AccountCount returns the number of accounts.
 func (t *Table) AccountCount() int { return t.accounts.Len() }
 
-// IsUsed reports whether an account has keys or users with policies.
-func (t *Table) IsUsed(id string) (used bool) {
+// isUsed reports whether an account has keys or users with policies.
+func (t *Table) isUsed(id string) (used bool) {
 	t.Keys(func(k Key) bool {
 		used = used || k.User.Account == id
 		return !used
@@ -54,15 +54,15 @@ func (t *Table) IsUsed(id string) (used bool) {
 
 // WithAccount returns the table with an account added or replaced.
 func (t *Table) WithAccount(h statehash.Key, a Account) *Table {
-	next := t.WithoutAccount(h, a.ID)
+	next := t.withoutAccount(h, a.ID)
 	next.accounts.Set(a.ID, &a)
 	next.sum.Add(a.sum(h))
 	next.bytes += recordBytes
 	return next
 }
 
-// WithoutAccount returns the table without an account.
-func (t *Table) WithoutAccount(h statehash.Key, id string) *Table {
+// withoutAccount returns the table without an account.
+func (t *Table) withoutAccount(h statehash.Key, id string) *Table {
 	next := *t
 	next.accounts = t.accounts.Copy()
 	if old, was := next.accounts.Delete(id); was {

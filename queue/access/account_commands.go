@@ -27,7 +27,7 @@ func (c *CreateAccount) Validate() *refusal.Error {
 }
 
 func checkQuota(q Quota) *refusal.Error {
-	if !q.Valid() {
+	if !q.valid() {
 		return refusal.New(refusal.IAMInvalidInput, "The limits of a quota must be zero, which means no limit, or above.")
 	}
 	return nil
@@ -47,14 +47,16 @@ func (c *CreateAccount) Apply(t *Table, in Context) (*Table, *refusal.Error) {
 	return t.withQuota(in, Account{ID: c.Account, Quota: c.Quota, CreatedAt: in.Now}), nil
 }
 
+// withQuota returns the table with an account added or replaced, and copies its quota to in.Usage.
 func (t *Table) withQuota(in Context, a Account) *Table {
 	in.Usage.Of(a.ID).Quota = a.Quota
 	return t.WithAccount(in.Hash, a)
 }
 
+// withoutQuota returns the table without an account, and removes its quota from in.Usage.
 func (t *Table) withoutQuota(in Context, id string) *Table {
 	in.Usage.Of(id).Quota = Quota{}
-	return t.WithoutAccount(in.Hash, id)
+	return t.withoutAccount(in.Hash, id)
 }
 
 // SetAccountQuota sets the quota of an account. Nothing is deleted if the account exceeds it.
@@ -82,7 +84,7 @@ func (c *SetAccountQuota) Apply(t *Table, in Context) (*Table, *refusal.Error) {
 	switch {
 	case c.Account != "" && !known:
 		return nil, noSuchAccount(c.Account)
-	case c.Account == "" && c.Quota.IsZero():
+	case c.Account == "" && c.Quota.isZero():
 		return t.withoutQuota(in, ""), nil
 	case !known:
 		a.CreatedAt = in.Now
@@ -93,7 +95,7 @@ func (c *SetAccountQuota) Apply(t *Table, in Context) (*Table, *refusal.Error) {
 
 // Restore implements Record.
 func (a Account) Restore(t *Table, in Context) (*Table, error) {
-	if _, known := t.Account(a.ID); known || a.ID == "" && a.Quota.IsZero() {
+	if _, known := t.Account(a.ID); known || a.ID == "" && a.Quota.isZero() {
 		return nil, fmt.Errorf("account %q appears twice or has no quota", a.ID)
 	}
 	if err := (&SetAccountQuota{Account: a.ID, Quota: a.Quota}).Validate(); err != nil {
@@ -128,7 +130,7 @@ func (c *DeleteAccount) Apply(t *Table, in Context) (*Table, *refusal.Error) {
 	if _, known := t.Account(c.Account); !known {
 		return nil, noSuchAccount(c.Account)
 	}
-	if has := in.Usage.Counted(c.Account); has.Queues+has.Topics > 0 || t.IsUsed(c.Account) {
+	if has := in.Usage.Counted(c.Account); has.Queues+has.Topics > 0 || t.isUsed(c.Account) {
 		return nil, refusal.New(refusal.DeleteConflict, "The account ", c.Account, " has ", strconv.FormatInt(has.Queues, 10),
 			" queues and ", strconv.FormatInt(has.Topics, 10),
 			" topics. Delete them, its access keys and the policies of its users first.")

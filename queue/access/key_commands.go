@@ -66,7 +66,7 @@ func checkAccessKeyID(id string) *refusal.Error {
 }
 
 func checkUser(owner, name string) *refusal.Error {
-	if !IsAccount(owner) {
+	if !IsAccountID(owner) {
 		return refusal.New(refusal.IAMInvalidInput, "An account id must have 12 digits.")
 	}
 	accepted := func(r rune) bool { return alphanumeric(r) || strings.ContainsRune("_+=,.@-", r) }
@@ -239,7 +239,7 @@ const (
 
 // Validate checks lengths.
 func (c *SetSealingKey) Validate() *refusal.Error {
-	sound := IsSealingID(c.ID) && (c.Replaces == "" || IsSealingID(c.Replaces)) &&
+	sound := isSealingID(c.ID) && (c.Replaces == "" || isSealingID(c.Replaces)) &&
 		len(c.Wraps)+len(c.Drop) <= holderChangesAtOnce
 	for _, w := range c.Wraps {
 		sound = sound && w.Holder != "" && len(w.Holder) <= holderLengthMax &&
@@ -280,7 +280,7 @@ func (s *SealingKey) Restore(t *Table, in Context) (*Table, error) {
 	if t.sealing != nil {
 		return nil, errors.New("there are two sealing keys")
 	}
-	if !IsSealingID(s.ID) || len(s.Wraps) == 0 || len(s.Wraps) > sealingHoldersMax {
+	if !isSealingID(s.ID) || len(s.Wraps) == 0 || len(s.Wraps) > sealingHoldersMax {
 		return nil, errors.New("the sealing key has no id or no holders")
 	}
 	for i, w := range s.Wraps {

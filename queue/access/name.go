@@ -1,14 +1,14 @@
 package access
 
-// digits is the length of an account id.
-const digits = 12
+// accountDigits is the length of an account id.
+const accountDigits = 12
 
-// IsAccount reports whether text is the id of an account: twelve digits.
-func IsAccount(text string) bool {
-	if len(text) != digits {
+// IsAccountID reports whether text is the id of an account: twelve digits.
+func IsAccountID(text string) bool {
+	if len(text) != accountDigits {
 		return false
 	}
-	for i := range digits {
+	for i := range accountDigits {
 		if text[i] < '0' || text[i] > '9' {
 			return false
 		}
@@ -30,8 +30,8 @@ func Qualify(owner, name string) string {
 
 // Split is the inverse of Qualify.
 func Split(qualified string) (owner, name string) {
-	if len(qualified) > digits && qualified[digits] == '/' && IsAccount(qualified[:digits]) {
-		return qualified[:digits], qualified[digits+1:]
+	if len(qualified) > accountDigits && qualified[accountDigits] == '/' && IsAccountID(qualified[:accountDigits]) {
+		return qualified[:accountDigits], qualified[accountDigits+1:]
 	}
 	return "", qualified
 }

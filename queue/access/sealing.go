@@ -27,19 +27,19 @@ const (
 	sealingIDBytes = 8
 	// SealedBytesMin is the length of the shortest sealed secret: key id, nonce, 16 bytes, tag.
 	SealedBytesMin = sealingIDBytes + 12 + 16 + 16
-	// SealedBytesMax is the length of the longest sealed secret, of 128 bytes.
-	SealedBytesMax = SealedBytesMin - 16 + 128
+	// sealedBytesMax is the length of the longest sealed secret, of 128 bytes.
+	sealedBytesMax = SealedBytesMin - 16 + 128
 )
 
-// IsSealingID reports whether a text can be the id of a sealing key.
-func IsSealingID(id string) bool {
+// isSealingID reports whether a text can be the id of a sealing key.
+func isSealingID(id string) bool {
 	raw, err := hex.DecodeString(id)
 	return err == nil && len(raw) == sealingIDBytes && id == strings.ToLower(id)
 }
 
 // SealedBy returns the id of the sealing key of a secret, empty if the text is no sealed secret.
 func SealedBy(sealed string) string {
-	if len(sealed) < SealedBytesMin || len(sealed) > SealedBytesMax {
+	if len(sealed) < SealedBytesMin || len(sealed) > sealedBytesMax {
 		return ""
 	}
 	return hex.EncodeToString([]byte(sealed[:sealingIDBytes]))

@@ -16,11 +16,11 @@ type Quota struct {
 	RequestsPerSecond int64
 }
 
-// IsZero reports whether the quota limits nothing.
-func (q Quota) IsZero() bool { return q == Quota{} }
+// isZero reports whether the quota limits nothing.
+func (q Quota) isZero() bool { return q == Quota{} }
 
-// Valid reports whether no limit is below zero.
-func (q Quota) Valid() bool {
+// valid reports whether no limit is below zero.
+func (q Quota) valid() bool {
 	return min(q.Queues, q.Topics, q.Messages, q.Bytes, q.RequestsPerSecond) >= 0
 }
 

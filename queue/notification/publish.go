@@ -35,8 +35,8 @@ func CheckSubject(subject string) error {
 }
 
 // CheckNotEmpty refuses an empty message (recorded at SNS).
-func CheckNotEmpty(message string) error {
-	if message == "" {
+func CheckNotEmpty(text string) error {
+	if text == "" {
 		return ErrEmptyMessage
 	}
 	return nil
@@ -62,8 +62,8 @@ const (
 // QueueText returns the text for queues of a message with MessageStructure=json: the entry for sqs,
 // or else default, which is required (SNS API). Check the text like a message: it may be empty, or
 // contain invalid characters as JSON escapes.
-func QueueText(message string) (string, error) {
-	read, err := jsontext.Parse(message, structureDepthMax)
+func QueueText(structure string) (string, error) {
+	read, err := jsontext.Parse(structure, structureDepthMax)
 	if err != nil || read.Kind() != jsontext.KindObject {
 		return "", ErrNotJSON
 	}

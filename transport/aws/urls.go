@@ -14,7 +14,7 @@ func AccountInPath(r *http.Request) string {
 		return ""
 	}
 	first, _, _ := strings.Cut(r.URL.Path[1:], "/")
-	if !access.IsAccount(first) {
+	if !access.IsAccountID(first) {
 		return ""
 	}
 	return first

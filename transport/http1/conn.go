@@ -152,7 +152,7 @@ func (c *conn) serveRequest() step {
 		return ended
 	case !ours:
 		c.input.turn.Release()
-		c.handOver(Replayed(c.conn, c.input.buffer[c.input.start:c.input.end]))
+		c.handOver(Replayed(c.conn, c.input.unused()))
 		return handedOver
 	}
 	return c.handle()
@@ -271,7 +271,7 @@ func (c *conn) handle() step {
 		return ended
 	}
 	c.answer.reset()
-	if len(bytes.TrimLeft(c.input.buffer[c.input.start:c.input.end], "\r\n")) == 0 { // otherwise the next request is already there
+	if len(bytes.TrimLeft(c.input.unused(), "\r\n")) == 0 { // otherwise the next request is already there
 		c.watch.begin()
 	}
 	if !c.execute(func() { c.server.Handler.ServeHTTP(&c.answer, c.request) }) {

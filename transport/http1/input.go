@@ -34,6 +34,9 @@ type input struct {
 	turn       unverified.Turn // of the request, from its header on
 }
 
+// unused returns the bytes that were read and not yet used.
+func (in *input) unused() []byte { return in.buffer[in.start:in.end] }
+
 // skipLineEnds skips line ends before a request.
 func (in *input) skipLineEnds() {
 	for ; in.lineEnds > 0 && in.start < in.end; in.lineEnds-- {
@@ -52,7 +55,7 @@ func (c *conn) receive() (ours bool, err error) {
 	timed := false // the header has its deadline
 	searched, header := 0, 0
 	for {
-		if unused := c.input.buffer[c.input.start:c.input.end]; begun {
+		if unused := c.input.unused(); begun {
 			if header = endOfHeader(unused, searched); header > 0 {
 				break
 			}
@@ -87,7 +90,7 @@ func (c *conn) receive() (ours bool, err error) {
 		runtime.Gosched() // let other connections go first, also those of clients with a key
 	}
 	c.input.turn.Begin()
-	length, ours := c.parse(c.input.buffer[c.input.start : c.input.start+header])
+	length, ours := c.parse(c.input.unused()[:header])
 	if !ours {
 		c.forgetRequest()
 		return false, nil
@@ -107,16 +110,17 @@ func (c *conn) refuseHeader(err error) error {
 // receiveBody reads the body behind a header at the start of the unused input. If it is late, or
 // the budget has no room, the handler gets the error when it reads the body.
 func (c *conn) receiveBody(header, length int) error {
+	in := &c.input
 	size := header + length
 	err := c.readWhole(size)
 	switch {
 	case err == nil:
-		c.body = Body{unread: c.input.buffer[c.input.start+header : c.input.start+size], lasts: len(c.input.buffer) > readBufferKeepMax}
-		c.input.start += size
+		c.body = Body{unread: in.buffer[in.start+header : in.start+size], lasts: len(in.buffer) > readBufferKeepMax}
+		in.start += size
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.body = Body{unread: c.input.buffer[c.input.start+header : c.input.end], err: err}
-		c.input.start, c.truncated = c.input.end, true
+		c.body = Body{unread: in.buffer[in.start+header : in.end], err: err}
+		in.start, c.truncated = in.end, true
 		c.refuseLate(limits.RefusedSlow, err)
 		return nil
 	case errors.Is(err, budget.ErrExhausted):
@@ -188,12 +192,13 @@ func (c *conn) read(size int) error {
 // makeRoom doubles the buffer, or quadruples it up to a known size of the request. So a length
 // that is announced and never sent costs nothing.
 func (c *conn) makeRoom(size int) error {
-	if c.input.end < len(c.input.buffer) {
+	in := &c.input
+	if in.end < len(in.buffer) {
 		return nil
 	}
-	kept := c.input.buffer[c.input.start:c.input.end]
-	if c.input.start > 0 && !c.body.given && (len(kept) <= len(c.input.buffer)/2 || 0 < size && size <= len(c.input.buffer)) {
-		c.input.start, c.input.end = 0, copy(c.input.buffer, kept)
+	kept := in.unused()
+	if in.start > 0 && !c.body.given && (len(kept) <= len(in.buffer)/2 || 0 < size && size <= len(in.buffer)) {
+		in.start, in.end = 0, copy(in.buffer, kept)
 		return nil
 	}
 	next := max(readBufferBytes, 2*len(kept))
@@ -205,18 +210,19 @@ func (c *conn) makeRoom(size int) error {
 
 // shrink reduces a large buffer between two requests.
 func (c *conn) shrink() error {
-	kept := c.input.end - c.input.start
+	in := &c.input
+	kept := in.end - in.start
 	if kept == 0 {
-		c.input.start, c.input.end = 0, 0
+		in.start, in.end = 0, 0
 	}
-	if len(c.input.buffer) <= readBufferKeepMax && (c.input.taken == 0 || !c.server.Budget.Scarce()) {
+	if len(in.buffer) <= readBufferKeepMax && (in.taken == 0 || !c.server.Budget.Scarce()) {
 		return nil
 	}
 	if kept == 0 {
 		c.releaseBuffer()
 		return nil
 	}
-	if small := max(readBufferBytes, kept); small < len(c.input.buffer) {
+	if small := max(readBufferBytes, kept); small < len(in.buffer) {
 		return c.moveTo(small)
 	}
 	return nil
@@ -224,30 +230,33 @@ func (c *conn) shrink() error {
 
 // moveTo replaces the buffer by one of another size.
 func (c *conn) moveTo(size int) error {
+	in := &c.input
 	if err := c.take(max(0, int64(size-limits.FreeBytes))); err != nil {
 		return err
 	}
-	kept := c.input.buffer[c.input.start:c.input.end]
-	c.input.buffer = make([]byte, size)
-	c.input.start, c.input.end = 0, copy(c.input.buffer, kept)
+	kept := in.unused()
+	in.buffer = make([]byte, size)
+	in.start, in.end = 0, copy(in.buffer, kept)
 	return nil
 }
 
 // take sets the number of bytes that the buffer holds of the budget.
 func (c *conn) take(n int64) error {
-	if n > c.input.taken {
-		if err := c.server.Budget.Acquire(c.ctx, n-c.input.taken, c.input.waitUntil.Sub(c.server.Now())); err != nil {
+	in := &c.input
+	if n > in.taken {
+		if err := c.server.Budget.Acquire(c.ctx, n-in.taken, in.waitUntil.Sub(c.server.Now())); err != nil {
 			return err
 		}
 	} else {
-		c.server.Budget.Release(c.input.taken - n)
+		c.server.Budget.Release(in.taken - n)
 	}
-	c.input.taken = n
+	in.taken = n
 	return nil
 }
 
 // releaseBuffer drops the buffer with its content.
 func (c *conn) releaseBuffer() {
-	c.server.Budget.Release(c.input.taken)
-	c.input.buffer, c.input.start, c.input.end, c.input.taken = nil, 0, 0, 0
+	in := &c.input
+	c.server.Budget.Release(in.taken)
+	in.buffer, in.start, in.end, in.taken = nil, 0, 0, 0
 }

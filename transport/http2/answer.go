@@ -27,7 +27,7 @@ type answer struct {
 	size     int64  // of the body so far
 	trailers []string
 
-	// Progress.
+	// The progress of the answer.
 	status   int // 0: none yet
 	typed    bool
 	bodiless bool // the status permits no body
@@ -225,10 +225,10 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 		}
 		st.window -= n
 		c.output.window -= n
-		c.output.out = appendData(c.output.out, st.id, data[:n], last && len(trailers) == 0 && n == int64(len(data)))
+		c.output.queued = appendData(c.output.queued, st.id, data[:n], last && len(trailers) == 0 && n == int64(len(data)))
 		c.output.updates += updatesOfData
 		data = data[n:]
-		if len(c.output.out) > outputMax {
+		if len(c.output.queued) > outputMax {
 			if err := c.flush(false); err != nil {
 				return err
 			}
@@ -241,7 +241,7 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 	case last && len(trailers) > 0:
 		c.queueHeaders(st.id, trailers, true)
 	case last && empty && !ended:
-		c.output.out = appendData(c.output.out, st.id, nil, true)
+		c.output.queued = appendData(c.output.queued, st.id, nil, true)
 	}
 	if last {
 		c.conclude(st)

@@ -187,11 +187,11 @@ func (c *conn) begin() bool {
 	}
 	c.stage, c.streams.ended = open, c.heard
 	limits.NoteRequest(c.conn)
-	c.output.out = appendSettings(c.output.out,
+	c.output.queued = appendSettings(c.output.queued,
 		frame.Setting{ID: frame.SettingMaxConcurrentStreams, Val: streamsMax},
 		frame.Setting{ID: frame.SettingInitialWindowSize, Val: windowOfStream},
 		frame.Setting{ID: frame.SettingMaxHeaderListSize, Val: limits.HeaderBytesMax})
-	c.output.out = appendWindowUpdate(c.output.out, 0, windowOfConn-windowAtFirst)
+	c.output.queued = appendWindowUpdate(c.output.queued, 0, windowOfConn-windowAtFirst)
 	return c.flush(false) == nil
 }
 
@@ -240,7 +240,7 @@ func (c *conn) breakOff(code frame.ErrCode) {
 	c.frames.guard.Yield()
 	c.cancel()
 	c.mu.Lock()
-	c.output.out = appendGoAway(c.output.out, c.streams.last, code)
+	c.output.queued = appendGoAway(c.output.queued, c.streams.last, code)
 	err := c.flush(true)
 	c.ending.announced = true
 	c.ending.until = c.server.Now().Add(lingering)
@@ -275,7 +275,7 @@ func (c *conn) silent() error {
 		next = c.ending.until
 	case !now.Before(next):
 		c.pinged, next = now, now.Add(pingTimeout)
-		c.output.out = appendPing(c.output.out, false, [8]byte{'s', 'i', 'l', 'e', 'n', 't'})
+		c.output.queued = appendPing(c.output.queued, false, [8]byte{'s', 'i', 'l', 'e', 'n', 't'})
 	}
 	if err := c.flush(false); err != nil {
 		return err
@@ -328,7 +328,7 @@ func (c *conn) announceEnd(now time.Time) {
 	}
 	if !c.ending.announced {
 		c.ending.announced = true
-		c.output.out = appendGoAway(c.output.out, c.streams.last, frame.ErrCodeNo)
+		c.output.queued = appendGoAway(c.output.queued, c.streams.last, frame.ErrCodeNo)
 	}
 	if len(c.streams.open) == 0 && c.ending.until.IsZero() {
 		c.ending.until = now.Add(lingering)

@@ -23,15 +23,15 @@ const (
 	deadlineSlack = 30 * time.Second
 )
 
-// output buffers the outgoing frames of a connection. Writers append to out and call flush; one
-// goroutine at a time writes.
+// output buffers the outgoing frames of a connection. Writers append to queued and call flush;
+// one goroutine at a time writes.
 type output struct {
 	window     int64     // bytes of bodies that may be sent
 	updates    int       // window updates that the client may send
-	out        []byte    // frames to write
+	queued     []byte    // frames to write
 	spare      []byte    // an empty buffer
 	tableless  bool      // the next block of headers begins with noTable
-	taken      uint64    // bytes removed from out
+	taken      uint64    // bytes removed from queued
 	written    uint64    // bytes that the kernel has
 	writing    bool      // a goroutine writes
 	wrote      sync.Cond // written, writing or failed has changed
@@ -39,28 +39,28 @@ type output struct {
 	writeUntil time.Time // the current deadline; for the writing goroutine
 }
 
-// queueHeaders appends a block of headers to out. It needs the mutex; the caller flushes.
+// queueHeaders appends a block of headers to queued. It needs the mutex; the caller flushes.
 func (c *conn) queueHeaders(stream uint32, block []byte, last bool) {
 	if c.output.tableless {
 		block, c.output.tableless = append([]byte{noTable}, block...), false
 	}
-	c.output.out = appendHeaders(c.output.out, stream, block, last)
+	c.output.queued = appendHeaders(c.output.queued, stream, block, last)
 }
 
-// flush writes out, or leaves that to a goroutine that writes already. It waits for the write if
-// whole is set or out is large. If several handlers run, it first lets the ready ones append their
-// answers: a commit completes many calls at once. It needs the mutex, and releases it while it
-// waits.
+// flush writes the queued frames, or leaves that to a goroutine that writes already. It waits for
+// the write if whole is set or much is queued. If several handlers run, it first lets the ready ones
+// append their answers: a commit completes many calls at once. It needs the mutex, and releases it
+// while it waits.
 func (c *conn) flush(whole bool) error {
-	all := c.output.taken + uint64(len(c.output.out))
+	all := c.output.taken + uint64(len(c.output.queued))
 	for c.output.writing && c.output.failed == nil && c.output.written < all {
-		if !whole && len(c.output.out) <= outputMax {
+		if !whole && len(c.output.queued) <= outputMax {
 			return nil
 		}
 		c.frames.guard.Yield()
 		c.output.wrote.Wait()
 	}
-	if c.output.failed != nil || c.output.writing || len(c.output.out) == 0 {
+	if c.output.failed != nil || c.output.writing || len(c.output.queued) == 0 {
 		return c.output.failed
 	}
 	c.output.writing = true
@@ -76,7 +76,7 @@ func (c *conn) flush(whole bool) error {
 	return c.output.failed
 }
 
-// writeRest writes until out is empty.
+// writeRest writes until nothing is queued.
 func (c *conn) writeRest() {
 	defer c.recoverPanic()
 	c.mu.Lock()
@@ -86,12 +86,12 @@ func (c *conn) writeRest() {
 	}
 }
 
-// writeTurns writes out up to n times, and clears writing if nothing is left. It needs the mutex,
-// and releases it while it writes.
+// writeTurns writes the queued frames up to n times, and clears writing if nothing is left. It needs
+// the mutex, and releases it while it writes.
 func (c *conn) writeTurns(n int) {
-	for ; n > 0 && len(c.output.out) > 0 && c.output.failed == nil; n-- {
-		b := c.output.out
-		c.output.out, c.output.spare = c.output.spare[:0], nil
+	for ; n > 0 && len(c.output.queued) > 0 && c.output.failed == nil; n-- {
+		b := c.output.queued
+		c.output.queued, c.output.spare = c.output.spare[:0], nil
 		c.output.taken += uint64(len(b))
 		c.mu.Unlock()
 		err := c.write(b)
@@ -104,7 +104,7 @@ func (c *conn) writeTurns(n int) {
 		}
 		c.output.wrote.Broadcast()
 	}
-	if len(c.output.out) == 0 || c.output.failed != nil {
+	if len(c.output.queued) == 0 || c.output.failed != nil {
 		c.output.writing = false
 		c.output.wrote.Broadcast()
 	}

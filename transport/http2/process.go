@@ -64,12 +64,12 @@ func (c *conn) process(f frame.Frame) error {
 		if err := c.settings(f); err != nil {
 			return err
 		}
-		c.output.out = appendSettingsAck(c.output.out)
+		c.output.queued = appendSettingsAck(c.output.queued)
 	case *frame.PingFrame:
 		if f.IsAck() {
 			break
 		}
-		c.output.out = appendPing(c.output.out, true, f.Data)
+		c.output.queued = appendPing(c.output.queued, true, f.Data)
 	case *frame.RSTStreamFrame:
 		if err := c.neverOpened(f.StreamID); err != nil {
 			return err

@@ -151,7 +151,7 @@ func (c *conn) answerAtOnce(b *headerBlock, status int) error {
 	c.frames.guard.Refused(0)
 	c.queueHeaders(b.stream, appendStatus(nil, status), true)
 	if !b.ended {
-		c.output.out = appendReset(c.output.out, b.stream, frame.ErrCodeNo)
+		c.output.queued = appendReset(c.output.queued, b.stream, frame.ErrCodeNo)
 	}
 	return c.flush(false)
 }

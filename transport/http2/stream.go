@@ -105,13 +105,13 @@ func (k *credit) release(n, window int64) int64 {
 // It needs the mutex; the caller flushes.
 func (c *conn) giveBack(st *stream, n int64) {
 	if more := c.credit.release(n, windowOfConn); more > 0 {
-		c.output.out = appendWindowUpdate(c.output.out, 0, more)
+		c.output.queued = appendWindowUpdate(c.output.queued, 0, more)
 	}
 	if st == nil || st.body.ended || st.lost != nil {
 		return
 	}
 	if more := st.credit.release(n, windowOfStream); more > 0 {
-		c.output.out = appendWindowUpdate(c.output.out, st.id, more)
+		c.output.queued = appendWindowUpdate(c.output.queued, st.id, more)
 	}
 }
 
@@ -148,7 +148,7 @@ func (c *conn) remove(st *stream) {
 
 // reset ends a stream with an error. It needs the mutex; the caller flushes.
 func (c *conn) reset(id uint32, code frame.ErrCode) {
-	c.output.out = appendReset(c.output.out, id, code)
+	c.output.queued = appendReset(c.output.queued, id, code)
 	if st := c.streams.open[id]; st != nil {
 		c.lose(st, context.Canceled)
 	}
@@ -195,11 +195,11 @@ func (c *conn) ran(st *stream) {
 // flushes.
 func (c *conn) conclude(st *stream) {
 	if !st.body.ended { // the answer does not depend on the rest of the request
-		c.output.out = appendReset(c.output.out, st.id, frame.ErrCodeNo)
+		c.output.queued = appendReset(c.output.queued, st.id, frame.ErrCodeNo)
 	}
 	st.over, st.body.closed = true, true
 	c.streams.over++
-	if len(c.output.out) <= outputMax {
+	if len(c.output.queued) <= outputMax {
 		c.ran(st)
 	}
 }

@@ -82,7 +82,7 @@ func (s accessAdmin) setQuota(w http.ResponseWriter, r *http.Request) {
 	cmd := &access.SetAccountQuota{Account: r.PathValue("id"), Quota: access.Quota(wanted)}
 	if cmd.Account == s.Account {
 		cmd.Account = "" // its name in the state
-	} else if !access.IsAccount(cmd.Account) {
+	} else if !access.IsAccountID(cmd.Account) {
 		s.fail(w, http.StatusBadRequest, "an account id has 12 digits")
 		return
 	}

@@ -130,7 +130,7 @@ func (s accessAdmin) callerOf(table *access.Table, query url.Values) (caller aut
 		return auth.Identity{AccessKeyID: id, Account: key.User.Account, User: key.User.Name}, !key.Inactive, nil
 	case owner == "":
 		owner = s.Account
-	case !access.IsAccount(owner):
+	case !access.IsAccountID(owner):
 		return caller, false, errors.New("an account id has 12 digits")
 	}
 	return auth.Identity{Account: owner, User: user}, true, nil

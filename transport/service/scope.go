@@ -57,7 +57,7 @@ func (s *Scope) Of(id, name string) string {
 	switch {
 	case id == s.names.Account:
 		return access.Qualify("", name)
-	case access.IsAccount(id) && (s.verified || s.exists(id)):
+	case access.IsAccountID(id) && (s.verified || s.exists(id)):
 		return access.Qualify(id, name)
 	}
 	return s.Own(name)

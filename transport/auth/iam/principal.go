@@ -86,12 +86,12 @@ const (
 // checkPrincipal refuses all but accounts and users. Wildcards, roles, and paths of users are not
 // supported.
 func checkPrincipal(path, text string) error {
-	if text == "*" || access.IsAccount(text) {
+	if text == "*" || access.IsAccountID(text) {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(text, arnPrefix); ok {
 		const digits = len("111111111111")
-		if len(rest) > digits && access.IsAccount(rest[:digits]) {
+		if len(rest) > digits && access.IsAccountID(rest[:digits]) {
 			if rest[digits:] == rootEnd {
 				return nil
 			}

@@ -41,9 +41,9 @@ type scope struct {
 }
 
 // String returns the scope without its key, which is signed.
-func (s scope) String() string { return string(s.appendScope(nil)) }
+func (s scope) String() string { return string(s.appendTo(nil)) }
 
-func (s scope) appendScope(b []byte) []byte {
+func (s scope) appendTo(b []byte) []byte {
 	b = append(append(b, s.day...), '/')
 	b = append(append(b, s.region...), '/')
 	b = append(append(b, s.service...), '/')

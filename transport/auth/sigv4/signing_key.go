@@ -88,7 +88,7 @@ func (k *signingKey) sign(s *signature, r *http.Request, payload []byte) (digits
 	request := sha256.Sum256(m.text)
 	text := append(m.text[:0], algorithm+"\n"...)
 	text = append(append(text, s.stamp...), '\n')
-	text = append(s.scope.appendScope(text), '\n')
+	text = append(s.scope.appendTo(text), '\n')
 	m.text = hex.AppendEncode(text, request[:])
 	m.Reset()
 	m.Write(m.text)
