@@ -37,6 +37,16 @@ func (s *scenario) answer(r codec.Response) []string {
 		return lines
 	case queue.SessionLocked:
 		return []string{s.locked(result)}
+	case queue.StoredMoved:
+		var lines []string
+		for _, e := range result.Entries {
+			if e.Err != nil {
+				lines = append(lines, s.refusal(e.Err))
+				continue
+			}
+			lines = append(lines, fmt.Sprintf("moved to %s%s", e.Destination, number(e.Sequence)))
+		}
+		return lines
 	case queue.GroupReleased:
 		return []string{fmt.Sprintf("released %d messages, session %v", result.Messages, result.Session)}
 	case queue.MoveTaskStarted:

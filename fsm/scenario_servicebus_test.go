@@ -36,6 +36,16 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 			cmd.Sequences = append(cmd.Sequences, queue.SequenceNumber(s.number(word)))
 		}
 		return cmd
+	case "delete-stored": // queue, numbers, perhaps "force"
+		numbers, force := s.numbers(args[1:])
+		return &queue.DeleteStored{Queue: args[0], Sequences: numbers, Force: force}
+	case "move-stored": // queue, destination or "back", numbers, perhaps "force"
+		numbers, force := s.numbers(args[2:])
+		cmd := &queue.MoveStored{Queue: args[0], Destination: args[1], Sequences: numbers, Force: force}
+		if args[1] == "back" {
+			cmd.Destination = ""
+		}
+		return cmd
 	case "release-group":
 		return &queue.ReleaseGroup{Queue: args[0], Group: args[1]}
 	case "forget":
@@ -70,6 +80,18 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 		return cmd
 	}
 	return s.settlement(verb, args)
+}
+
+// numbers reads sequence numbers and the word force.
+func (s *scenario) numbers(words []string) (list []queue.SequenceNumber, force bool) {
+	for _, word := range words {
+		if word == "force" {
+			force = true
+			continue
+		}
+		list = append(list, queue.SequenceNumber(s.number(word)))
+	}
+	return list, force
 }
 
 func (s *scenario) receiveOption(cmd *queue.ReceiveMessages, key, value string) {

@@ -110,6 +110,7 @@ type commands struct {
 	receive  *queue.ReceiveMessages // newest, to be retried
 	seen     map[string]int         // outcomes
 
+	operator      *rand.Rand // of commands about stored messages
 	access        accessCommands
 	accounts      *accountCommands
 	ofAccounts    int  // index in last where commands of accounts begin
@@ -125,7 +126,8 @@ type delivered struct {
 }
 
 func newCommands(random *rand.Rand, seen map[string]int) *commands {
-	return &commands{random: random, now: start, seen: seen, access: newAccessCommands(), accounts: newAccountCommands(seen)}
+	return &commands{random: random, now: start, seen: seen, access: newAccessCommands(), accounts: newAccountCommands(seen),
+		operator: rand.New(rand.NewPCG(5, 5))}
 }
 
 func (c *commands) one(list ...string) string { return list[c.random.IntN(len(list))] }
@@ -142,6 +144,9 @@ func (c *commands) some() []queue.Command {
 	}
 	if c.access.random.IntN(30) == 0 {
 		c.last = append(c.last, c.access.command())
+	}
+	if c.operator.IntN(12) == 0 {
+		c.last = append(c.last, c.stored())
 	}
 	c.ofAccounts = len(c.last)
 	if c.accounts.random.IntN(2) == 0 {
@@ -211,6 +216,10 @@ func (c *commands) learn(result EntryResult) {
 		case queue.MessagesReplayed:
 			c.count("replayed from an archive", r.Looked > 0)
 			c.count("left to be replayed", r.Running)
+		case queue.StoredMoved:
+			for _, e := range r.Entries {
+				c.count("moved by an operator", e.Err == nil)
+			}
 		case queue.GroupReleased:
 			c.count("released", r.Messages > 0)
 		case queue.SessionLocked:

@@ -256,6 +256,7 @@ const (
 	GroupDelayed                          // the queue's delay hides its first message
 	GroupDeadLetter                       // the next receive moves its first message to the dead-letter queue
 	GroupAtLimit                          // ready, but the queue has reached its in-flight limit
+	GroupPaused                           // ready, but the queue has DeliveryPaused
 )
 
 // GroupInfo describes a message group for an operator.
@@ -336,6 +337,8 @@ func (v View) group(q *Queue, name string) GroupInfo {
 		g.State, g.Until, g.ReceivedAt = GroupInFlight, q.availableAt(first), first.delivery.receivedAt
 	case q.availableAt(first) > v.b.now:
 		g.State, g.Until = GroupDelayed, q.availableAt(first)
+	case q.attributes.DeliveryPaused:
+		g.State = GroupPaused
 	case v.b.redriveRule(q).due(first):
 		g.State = GroupDeadLetter
 	case q.inFlight() >= limits.InFlightMax:

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -189,14 +188,8 @@ func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.InvalidParameter("Source queue must be configured as a Dead Letter Queue.")
 	}
 	if c.Destination != "" {
-		destination, ok := b.queues.Get(c.Destination)
-		switch {
-		case !ok || access.OwnerOf(c.Destination) != access.OwnerOf(c.Source): // queues of other accounts stay hidden
-			return nil, refusal.NoSuchResource("DestinationArn")
-		case destination.attributes.FIFO != source.attributes.FIFO:
-			return nil, refusal.InvalidParameter("The destination queue must be of the same type as the source queue.")
-		case c.Destination == c.Source:
-			return nil, refusal.InvalidParameter("The destination queue must not be the source queue.")
+		if err := b.checkDestination(source, c.Destination, "DestinationArn"); err != nil {
+			return nil, err
 		}
 	}
 	tasks := b.moveTasksOf(c.Source)

@@ -82,6 +82,9 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 			return b.replay(q, a, c, visibleAt)
 		}
 	}
+	if q.attributes.DeliveryPaused {
+		return MessagesReceived{}, nil
+	}
 	limit := c.MaxMessages.Or(1)
 	if room := limits.InFlightMax - q.inFlight(); timeout > 0 && room < limit {
 		if limit = room; limit <= 0 {
@@ -138,13 +141,13 @@ func (MessagesReceived) result() {}
 
 // deliverable reports whether a receive now would deliver or dead-letter a message.
 func (q *Queue) deliverable(now Timestamp) bool {
-	return q.inFlight() < limits.InFlightMax && q.available(now)
+	return !q.attributes.DeliveryPaused && q.inFlight() < limits.InFlightMax && q.available(now)
 }
 
 // inFlight counts the messages in flight.
 func (q *Queue) inFlight() int64 { return q.timers.inFlight + q.groups.sessions.InFlight() }
 
-// available reports whether a message is ready, regardless of the in-flight limit.
+// available reports whether a message is ready, regardless of the in-flight limit and of a pause.
 func (q *Queue) available(now Timestamp) bool {
 	if t, ok := q.ready.redelivered.Min(); ok && t.at <= now {
 		return true

@@ -249,7 +249,8 @@ func entriesOf(ids deduplication.IDs) int64 {
 // sending is an entry that is being sent.
 type sending struct {
 	entry       *SendEntry
-	moved       bool // body is set, instead of the text in entry
+	moved       bool      // body is set, instead of the text in entry
+	id          MessageID // zero: a new one
 	body        Body
 	ids         deduplication.IDs
 	attributes  []MessageAttribute
@@ -295,10 +296,12 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	if q.attributes.FIFO {
 		m.deduplicationID = s.ids.Own
 	}
-	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || s.partition != "" || s.published != nil {
-		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: s.partition, published: s.published}
+	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || s.partition != "" || s.published != nil || s.id != (MessageID{}) {
+		m.extra = &messageExtra{
+			id: s.id, attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: s.partition, published: s.published,
+		}
 	}
-	sent := SentEntry{MessageID: identifier.NewMessageID(b.key, q.incarnation, m.sequence)}
+	sent := SentEntry{MessageID: m.id(b.key, q.incarnation)}
 	if q.attributes.FIFO {
 		sent.Sequence = SequenceNumber(m.sequence)
 	}

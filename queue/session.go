@@ -75,7 +75,7 @@ func (c *AcceptSession) apply(b *Broker) (Result, *Error) {
 		}
 	} else {
 		free, found := q.freeSession(b.now)
-		if !found {
+		if !found || q.attributes.DeliveryPaused {
 			return SessionLocked{}, nil
 		}
 		name = free

@@ -49,6 +49,9 @@ func (o *ReceiveOptions) receive(b *Broker, q *Queue, c *ReceiveMessages) (Resul
 	if room := limits.InFlightMax - q.inFlight(); !o.Delete && room < int64(s.limit) {
 		s.limit = int(max(room, 0))
 	}
+	if q.attributes.DeliveryPaused {
+		s.limit = 0
+	}
 	if c.Streamed {
 		s.bytesMax = limits.BatchBytesMax
 	}
@@ -223,7 +226,7 @@ func (v View) SessionAttemptKnown(queue, id string) bool {
 // SessionFree reports whether AcceptSession without an id would lock a session.
 func (v View) SessionFree(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
-	if !ok || !q.hasSessions() {
+	if !ok || !q.hasSessions() || q.attributes.DeliveryPaused {
 		return false
 	}
 	_, free := q.freeSession(v.b.now)
@@ -241,7 +244,7 @@ func (v View) SessionDeliverable(queue string, s SessionRef) bool {
 	if err != nil {
 		return true
 	}
-	if q.inFlight() >= limits.InFlightMax {
+	if q.attributes.DeliveryPaused || q.inFlight() >= limits.InFlightMax {
 		return false
 	}
 	next := selection{q: q, now: v.b.now, limit: 1, redrive: v.b.redriveRule(q)}

@@ -72,7 +72,7 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	target, _ := q.deadLetterTarget()
-	if changed.DelaySeconds < q.attributes.DelaySeconds {
+	if changed.DelaySeconds < q.attributes.DelaySeconds || q.attributes.DeliveryPaused && !changed.DeliveryPaused {
 		q.groups.sessions.Wake()
 	}
 	q.attributes = changed

@@ -227,7 +227,8 @@ func (c *Defer) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
-// ReceiveDeferred receives deferred messages by their sequence numbers: all of them, or none.
+// ReceiveDeferred receives deferred messages by their sequence numbers: all of them, or none. A
+// queue with DeliveryPaused returns none.
 type ReceiveDeferred struct {
 	Queue     string
 	Sequences []SequenceNumber
@@ -291,7 +292,10 @@ func (c *ReceiveDeferred) apply(b *Broker) (Result, *Error) {
 		}
 		messages = append(messages, m)
 	}
-	if c.Delete {
+	switch {
+	case q.attributes.DeliveryPaused:
+		return MessagesReceived{}, nil
+	case c.Delete:
 		return b.deliverAndDelete(q, messages, d), nil
 	}
 	return b.deliver(q, messages, d), nil

@@ -288,7 +288,7 @@ func (v View) AttemptKnown(queue, id string) bool {
 // answer instead (AWS documentation).
 func (v View) OverLimit(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
-	return ok && !q.attributes.FIFO && q.inFlight() >= limits.InFlightMax
+	return ok && !q.attributes.FIFO && !q.attributes.DeliveryPaused && q.inFlight() >= limits.InFlightMax
 }
 
 // Bodies returns a reader of message bodies, which stays valid when the state changes.

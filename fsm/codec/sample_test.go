@@ -32,11 +32,13 @@ func everyCommand() map[uint8]queue.Command {
 		26: &queue.ReceiveDeferred{},
 		27: &queue.DeadLetter{},
 		28: &queue.ForgetDeduplication{},
+		29: &queue.DeleteStored{},
 		30: &queue.StartMoveTask{},
 		31: &queue.CancelMoveTask{},
 		32: &queue.MoveMessages{},
 		33: &queue.ReplayMessages{},
 		34: &queue.ReportDeliveries{},
+		35: &queue.MoveStored{},
 		40: &queue.CreateTopic{},
 		41: &queue.DeleteTopic{},
 		42: &queue.SetTopicAttributes{},
@@ -78,6 +80,7 @@ func everyResult() map[string]queue.Result {
 		"MessagesReplayed":  queue.MessagesReplayed{},
 		"SessionLocked":     queue.SessionLocked{},
 		"GroupReleased":     queue.GroupReleased{},
+		"StoredMoved":       queue.StoredMoved{},
 	}
 }
 

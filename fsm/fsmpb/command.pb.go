@@ -1748,6 +1748,134 @@ func (x *MoveMessages) GetMax() int64 {
 	return 0
 }
 
+type DeleteStored struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Sequences     []uint64               `protobuf:"varint,2,rep,packed,name=sequences" json:"sequences,omitempty"`
+	Force         bool                   `protobuf:"varint,3,opt,name=force" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteStored) Reset() {
+	*x = DeleteStored{}
+	mi := &file_fsm_command_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteStored) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteStored) ProtoMessage() {}
+
+func (x *DeleteStored) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteStored.ProtoReflect.Descriptor instead.
+func (*DeleteStored) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *DeleteStored) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *DeleteStored) GetSequences() []uint64 {
+	if x != nil {
+		return x.Sequences
+	}
+	return nil
+}
+
+func (x *DeleteStored) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+type MoveStored struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Destination   string                 `protobuf:"bytes,2,opt,name=destination" json:"destination,omitempty"`
+	Sequences     []uint64               `protobuf:"varint,3,rep,packed,name=sequences" json:"sequences,omitempty"`
+	Force         bool                   `protobuf:"varint,4,opt,name=force" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveStored) Reset() {
+	*x = MoveStored{}
+	mi := &file_fsm_command_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveStored) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveStored) ProtoMessage() {}
+
+func (x *MoveStored) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveStored.ProtoReflect.Descriptor instead.
+func (*MoveStored) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *MoveStored) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *MoveStored) GetDestination() string {
+	if x != nil {
+		return x.Destination
+	}
+	return ""
+}
+
+func (x *MoveStored) GetSequences() []uint64 {
+	if x != nil {
+		return x.Sequences
+	}
+	return nil
+}
+
+func (x *MoveStored) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
 type CreateTopic struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
@@ -1760,7 +1888,7 @@ type CreateTopic struct {
 
 func (x *CreateTopic) Reset() {
 	*x = CreateTopic{}
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1900,7 @@ func (x *CreateTopic) String() string {
 func (*CreateTopic) ProtoMessage() {}
 
 func (x *CreateTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1913,7 @@ func (x *CreateTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopic.ProtoReflect.Descriptor instead.
 func (*CreateTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{29}
+	return file_fsm_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CreateTopic) GetTopic() string {
@@ -1825,7 +1953,7 @@ type DeleteTopic struct {
 
 func (x *DeleteTopic) Reset() {
 	*x = DeleteTopic{}
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1965,7 @@ func (x *DeleteTopic) String() string {
 func (*DeleteTopic) ProtoMessage() {}
 
 func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1978,7 @@ func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopic.ProtoReflect.Descriptor instead.
 func (*DeleteTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{30}
+	return file_fsm_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeleteTopic) GetTopic() string {
@@ -1870,7 +1998,7 @@ type SetTopicAttributes struct {
 
 func (x *SetTopicAttributes) Reset() {
 	*x = SetTopicAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1882,7 +2010,7 @@ func (x *SetTopicAttributes) String() string {
 func (*SetTopicAttributes) ProtoMessage() {}
 
 func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1895,7 +2023,7 @@ func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicAttributes.ProtoReflect.Descriptor instead.
 func (*SetTopicAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{31}
+	return file_fsm_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetTopicAttributes) GetTopic() string {
@@ -1923,7 +2051,7 @@ type SetTopicTags struct {
 
 func (x *SetTopicTags) Reset() {
 	*x = SetTopicTags{}
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2063,7 @@ func (x *SetTopicTags) String() string {
 func (*SetTopicTags) ProtoMessage() {}
 
 func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2076,7 @@ func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicTags.ProtoReflect.Descriptor instead.
 func (*SetTopicTags) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{32}
+	return file_fsm_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetTopicTags) GetTopic() string {
@@ -1985,7 +2113,7 @@ type SetTopicPolicy struct {
 
 func (x *SetTopicPolicy) Reset() {
 	*x = SetTopicPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2125,7 @@ func (x *SetTopicPolicy) String() string {
 func (*SetTopicPolicy) ProtoMessage() {}
 
 func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2138,7 @@ func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicPolicy.ProtoReflect.Descriptor instead.
 func (*SetTopicPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{33}
+	return file_fsm_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetTopicPolicy) GetTopic() string {
@@ -2064,7 +2192,7 @@ type Subscribe struct {
 
 func (x *Subscribe) Reset() {
 	*x = Subscribe{}
-	mi := &file_fsm_command_proto_msgTypes[34]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2204,7 @@ func (x *Subscribe) String() string {
 func (*Subscribe) ProtoMessage() {}
 
 func (x *Subscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[34]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +2217,7 @@ func (x *Subscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
 func (*Subscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{34}
+	return file_fsm_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Subscribe) GetQueue() string {
@@ -2158,7 +2286,7 @@ type Unsubscribe struct {
 
 func (x *Unsubscribe) Reset() {
 	*x = Unsubscribe{}
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2298,7 @@ func (x *Unsubscribe) String() string {
 func (*Unsubscribe) ProtoMessage() {}
 
 func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2311,7 @@ func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
 func (*Unsubscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{35}
+	return file_fsm_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Unsubscribe) GetSubscriptionArn() string {
@@ -2212,7 +2340,7 @@ type ConfirmSubscription struct {
 
 func (x *ConfirmSubscription) Reset() {
 	*x = ConfirmSubscription{}
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2352,7 @@ func (x *ConfirmSubscription) String() string {
 func (*ConfirmSubscription) ProtoMessage() {}
 
 func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2365,7 @@ func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmSubscription.ProtoReflect.Descriptor instead.
 func (*ConfirmSubscription) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{36}
+	return file_fsm_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ConfirmSubscription) GetTopic() string {
@@ -2277,7 +2405,7 @@ type ReportDeliveries struct {
 
 func (x *ReportDeliveries) Reset() {
 	*x = ReportDeliveries{}
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2417,7 @@ func (x *ReportDeliveries) String() string {
 func (*ReportDeliveries) ProtoMessage() {}
 
 func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2430,7 @@ func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDeliveries.ProtoReflect.Descriptor instead.
 func (*ReportDeliveries) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{37}
+	return file_fsm_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReportDeliveries) GetReports() []*DeliveryReport {
@@ -2324,7 +2452,7 @@ type DeliveryReport struct {
 
 func (x *DeliveryReport) Reset() {
 	*x = DeliveryReport{}
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2464,7 @@ func (x *DeliveryReport) String() string {
 func (*DeliveryReport) ProtoMessage() {}
 
 func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2477,7 @@ func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveryReport.ProtoReflect.Descriptor instead.
 func (*DeliveryReport) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{38}
+	return file_fsm_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeliveryReport) GetSubscription() uint64 {
@@ -2390,7 +2518,7 @@ type SetSubscriptionAttributes struct {
 
 func (x *SetSubscriptionAttributes) Reset() {
 	*x = SetSubscriptionAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2402,7 +2530,7 @@ func (x *SetSubscriptionAttributes) String() string {
 func (*SetSubscriptionAttributes) ProtoMessage() {}
 
 func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2415,7 +2543,7 @@ func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSubscriptionAttributes.ProtoReflect.Descriptor instead.
 func (*SetSubscriptionAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{39}
+	return file_fsm_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetSubscriptionAttributes) GetSubscriptionArn() string {
@@ -2446,7 +2574,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2586,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +2599,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{40}
+	return file_fsm_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Publish) GetTopic() string {
@@ -2531,7 +2659,7 @@ type PublishEntry struct {
 
 func (x *PublishEntry) Reset() {
 	*x = PublishEntry{}
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2543,7 +2671,7 @@ func (x *PublishEntry) String() string {
 func (*PublishEntry) ProtoMessage() {}
 
 func (x *PublishEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2556,7 +2684,7 @@ func (x *PublishEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishEntry.ProtoReflect.Descriptor instead.
 func (*PublishEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{41}
+	return file_fsm_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PublishEntry) GetMessage() string {
@@ -2618,7 +2746,7 @@ type ReplayMessages struct {
 
 func (x *ReplayMessages) Reset() {
 	*x = ReplayMessages{}
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2758,7 @@ func (x *ReplayMessages) String() string {
 func (*ReplayMessages) ProtoMessage() {}
 
 func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2771,7 @@ func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayMessages.ProtoReflect.Descriptor instead.
 func (*ReplayMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{42}
+	return file_fsm_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReplayMessages) GetSubscription() uint64 {
@@ -2671,7 +2799,7 @@ type CancelScheduled struct {
 
 func (x *CancelScheduled) Reset() {
 	*x = CancelScheduled{}
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +2811,7 @@ func (x *CancelScheduled) String() string {
 func (*CancelScheduled) ProtoMessage() {}
 
 func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +2824,7 @@ func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
 func (*CancelScheduled) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{43}
+	return file_fsm_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CancelScheduled) GetQueue() string {
@@ -2732,7 +2860,7 @@ type AcceptSession struct {
 
 func (x *AcceptSession) Reset() {
 	*x = AcceptSession{}
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2744,7 +2872,7 @@ func (x *AcceptSession) String() string {
 func (*AcceptSession) ProtoMessage() {}
 
 func (x *AcceptSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +2885,7 @@ func (x *AcceptSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
 func (*AcceptSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{44}
+	return file_fsm_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AcceptSession) GetQueue() string {
@@ -2799,7 +2927,7 @@ type RenewSession struct {
 
 func (x *RenewSession) Reset() {
 	*x = RenewSession{}
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2811,7 +2939,7 @@ func (x *RenewSession) String() string {
 func (*RenewSession) ProtoMessage() {}
 
 func (x *RenewSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2824,7 +2952,7 @@ func (x *RenewSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
 func (*RenewSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{45}
+	return file_fsm_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RenewSession) GetQueue() string {
@@ -2858,7 +2986,7 @@ type ReleaseSession struct {
 
 func (x *ReleaseSession) Reset() {
 	*x = ReleaseSession{}
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +2998,7 @@ func (x *ReleaseSession) String() string {
 func (*ReleaseSession) ProtoMessage() {}
 
 func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +3011,7 @@ func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
 func (*ReleaseSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{46}
+	return file_fsm_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReleaseSession) GetQueue() string {
@@ -2912,7 +3040,7 @@ type SetSessionState struct {
 
 func (x *SetSessionState) Reset() {
 	*x = SetSessionState{}
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2924,7 +3052,7 @@ func (x *SetSessionState) String() string {
 func (*SetSessionState) ProtoMessage() {}
 
 func (x *SetSessionState) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2937,7 +3065,7 @@ func (x *SetSessionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
 func (*SetSessionState) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{47}
+	return file_fsm_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SetSessionState) GetQueue() string {
@@ -2972,7 +3100,7 @@ type Defer struct {
 
 func (x *Defer) Reset() {
 	*x = Defer{}
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3112,7 @@ func (x *Defer) String() string {
 func (*Defer) ProtoMessage() {}
 
 func (x *Defer) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3125,7 @@ func (x *Defer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Defer.ProtoReflect.Descriptor instead.
 func (*Defer) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{48}
+	return file_fsm_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Defer) GetQueue() string {
@@ -3034,7 +3162,7 @@ type ReceiveDeferred struct {
 
 func (x *ReceiveDeferred) Reset() {
 	*x = ReceiveDeferred{}
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +3174,7 @@ func (x *ReceiveDeferred) String() string {
 func (*ReceiveDeferred) ProtoMessage() {}
 
 func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +3187,7 @@ func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveDeferred.ProtoReflect.Descriptor instead.
 func (*ReceiveDeferred) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{49}
+	return file_fsm_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReceiveDeferred) GetQueue() string {
@@ -3108,7 +3236,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3248,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3261,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{50}
+	return file_fsm_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeadLetter) GetQueue() string {
@@ -3168,7 +3296,7 @@ type DeadLetterEntry struct {
 
 func (x *DeadLetterEntry) Reset() {
 	*x = DeadLetterEntry{}
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3180,7 +3308,7 @@ func (x *DeadLetterEntry) String() string {
 func (*DeadLetterEntry) ProtoMessage() {}
 
 func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3193,7 +3321,7 @@ func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterEntry.ProtoReflect.Descriptor instead.
 func (*DeadLetterEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{51}
+	return file_fsm_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DeadLetterEntry) GetHandle() string {
@@ -3229,7 +3357,7 @@ type ForgetDeduplication struct {
 
 func (x *ForgetDeduplication) Reset() {
 	*x = ForgetDeduplication{}
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3241,7 +3369,7 @@ func (x *ForgetDeduplication) String() string {
 func (*ForgetDeduplication) ProtoMessage() {}
 
 func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3254,7 +3382,7 @@ func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetDeduplication.ProtoReflect.Descriptor instead.
 func (*ForgetDeduplication) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{52}
+	return file_fsm_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ForgetDeduplication) GetQueue() string {
@@ -3295,7 +3423,7 @@ type ReleaseGroup struct {
 
 func (x *ReleaseGroup) Reset() {
 	*x = ReleaseGroup{}
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3307,7 +3435,7 @@ func (x *ReleaseGroup) String() string {
 func (*ReleaseGroup) ProtoMessage() {}
 
 func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3320,7 +3448,7 @@ func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroup.ProtoReflect.Descriptor instead.
 func (*ReleaseGroup) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{53}
+	return file_fsm_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReleaseGroup) GetQueue() string {
@@ -3352,7 +3480,7 @@ type CreateAccessKey struct {
 
 func (x *CreateAccessKey) Reset() {
 	*x = CreateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3364,7 +3492,7 @@ func (x *CreateAccessKey) String() string {
 func (*CreateAccessKey) ProtoMessage() {}
 
 func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3377,7 +3505,7 @@ func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccessKey.ProtoReflect.Descriptor instead.
 func (*CreateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{54}
+	return file_fsm_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CreateAccessKey) GetId() string {
@@ -3433,7 +3561,7 @@ type UpdateAccessKey struct {
 
 func (x *UpdateAccessKey) Reset() {
 	*x = UpdateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3573,7 @@ func (x *UpdateAccessKey) String() string {
 func (*UpdateAccessKey) ProtoMessage() {}
 
 func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3586,7 @@ func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccessKey.ProtoReflect.Descriptor instead.
 func (*UpdateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{55}
+	return file_fsm_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *UpdateAccessKey) GetId() string {
@@ -3485,7 +3613,7 @@ type DeleteAccessKey struct {
 
 func (x *DeleteAccessKey) Reset() {
 	*x = DeleteAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3497,7 +3625,7 @@ func (x *DeleteAccessKey) String() string {
 func (*DeleteAccessKey) ProtoMessage() {}
 
 func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3510,7 +3638,7 @@ func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccessKey.ProtoReflect.Descriptor instead.
 func (*DeleteAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{56}
+	return file_fsm_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DeleteAccessKey) GetId() string {
@@ -3533,7 +3661,7 @@ type PutUserPolicy struct {
 
 func (x *PutUserPolicy) Reset() {
 	*x = PutUserPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3545,7 +3673,7 @@ func (x *PutUserPolicy) String() string {
 func (*PutUserPolicy) ProtoMessage() {}
 
 func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3558,7 +3686,7 @@ func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserPolicy.ProtoReflect.Descriptor instead.
 func (*PutUserPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{57}
+	return file_fsm_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PutUserPolicy) GetAccount() string {
@@ -3603,7 +3731,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3615,7 +3743,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3628,7 +3756,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{58}
+	return file_fsm_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Quota) GetQueues() int64 {
@@ -3677,7 +3805,7 @@ type CreateAccount struct {
 
 func (x *CreateAccount) Reset() {
 	*x = CreateAccount{}
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3689,7 +3817,7 @@ func (x *CreateAccount) String() string {
 func (*CreateAccount) ProtoMessage() {}
 
 func (x *CreateAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3702,7 +3830,7 @@ func (x *CreateAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccount.ProtoReflect.Descriptor instead.
 func (*CreateAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{59}
+	return file_fsm_command_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *CreateAccount) GetAccount() string {
@@ -3730,7 +3858,7 @@ type SetAccountQuota struct {
 
 func (x *SetAccountQuota) Reset() {
 	*x = SetAccountQuota{}
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3742,7 +3870,7 @@ func (x *SetAccountQuota) String() string {
 func (*SetAccountQuota) ProtoMessage() {}
 
 func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3755,7 +3883,7 @@ func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAccountQuota.ProtoReflect.Descriptor instead.
 func (*SetAccountQuota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{60}
+	return file_fsm_command_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SetAccountQuota) GetAccount() string {
@@ -3782,7 +3910,7 @@ type DeleteAccount struct {
 
 func (x *DeleteAccount) Reset() {
 	*x = DeleteAccount{}
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3794,7 +3922,7 @@ func (x *DeleteAccount) String() string {
 func (*DeleteAccount) ProtoMessage() {}
 
 func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3807,7 +3935,7 @@ func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccount.ProtoReflect.Descriptor instead.
 func (*DeleteAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{61}
+	return file_fsm_command_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *DeleteAccount) GetAccount() string {
@@ -3830,7 +3958,7 @@ type SetSealingKey struct {
 
 func (x *SetSealingKey) Reset() {
 	*x = SetSealingKey{}
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3842,7 +3970,7 @@ func (x *SetSealingKey) String() string {
 func (*SetSealingKey) ProtoMessage() {}
 
 func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3855,7 +3983,7 @@ func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSealingKey.ProtoReflect.Descriptor instead.
 func (*SetSealingKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{62}
+	return file_fsm_command_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SetSealingKey) GetId() string {
@@ -3898,7 +4026,7 @@ type SealingKeyWrap struct {
 
 func (x *SealingKeyWrap) Reset() {
 	*x = SealingKeyWrap{}
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3910,7 +4038,7 @@ func (x *SealingKeyWrap) String() string {
 func (*SealingKeyWrap) ProtoMessage() {}
 
 func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3923,7 +4051,7 @@ func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealingKeyWrap.ProtoReflect.Descriptor instead.
 func (*SealingKeyWrap) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{63}
+	return file_fsm_command_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SealingKeyWrap) GetHolder() string {
@@ -4078,7 +4206,17 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x06source\x18\x02 \x01(\tR\x06source\"9\n" +
 	"\fMoveMessages\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03max\"\xa0\x01\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"X\n" +
+	"\fDeleteStored\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
+	"\tsequences\x18\x02 \x03(\x04R\tsequences\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\"x\n" +
+	"\n" +
+	"MoveStored\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12 \n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x1c\n" +
+	"\tsequences\x18\x03 \x03(\x04R\tsequences\x12\x14\n" +
+	"\x05force\x18\x04 \x01(\bR\x05force\"\xa0\x01\n" +
 	"\vCreateTopic\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
 	"\ttopic_arn\x18\x02 \x01(\tR\btopicArn\x127\n" +
@@ -4258,7 +4396,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -4289,41 +4427,43 @@ var file_fsm_command_proto_goTypes = []any{
 	(*StartMoveTask)(nil),             // 26: seriatim.fsm.StartMoveTask
 	(*CancelMoveTask)(nil),            // 27: seriatim.fsm.CancelMoveTask
 	(*MoveMessages)(nil),              // 28: seriatim.fsm.MoveMessages
-	(*CreateTopic)(nil),               // 29: seriatim.fsm.CreateTopic
-	(*DeleteTopic)(nil),               // 30: seriatim.fsm.DeleteTopic
-	(*SetTopicAttributes)(nil),        // 31: seriatim.fsm.SetTopicAttributes
-	(*SetTopicTags)(nil),              // 32: seriatim.fsm.SetTopicTags
-	(*SetTopicPolicy)(nil),            // 33: seriatim.fsm.SetTopicPolicy
-	(*Subscribe)(nil),                 // 34: seriatim.fsm.Subscribe
-	(*Unsubscribe)(nil),               // 35: seriatim.fsm.Unsubscribe
-	(*ConfirmSubscription)(nil),       // 36: seriatim.fsm.ConfirmSubscription
-	(*ReportDeliveries)(nil),          // 37: seriatim.fsm.ReportDeliveries
-	(*DeliveryReport)(nil),            // 38: seriatim.fsm.DeliveryReport
-	(*SetSubscriptionAttributes)(nil), // 39: seriatim.fsm.SetSubscriptionAttributes
-	(*Publish)(nil),                   // 40: seriatim.fsm.Publish
-	(*PublishEntry)(nil),              // 41: seriatim.fsm.PublishEntry
-	(*ReplayMessages)(nil),            // 42: seriatim.fsm.ReplayMessages
-	(*CancelScheduled)(nil),           // 43: seriatim.fsm.CancelScheduled
-	(*AcceptSession)(nil),             // 44: seriatim.fsm.AcceptSession
-	(*RenewSession)(nil),              // 45: seriatim.fsm.RenewSession
-	(*ReleaseSession)(nil),            // 46: seriatim.fsm.ReleaseSession
-	(*SetSessionState)(nil),           // 47: seriatim.fsm.SetSessionState
-	(*Defer)(nil),                     // 48: seriatim.fsm.Defer
-	(*ReceiveDeferred)(nil),           // 49: seriatim.fsm.ReceiveDeferred
-	(*DeadLetter)(nil),                // 50: seriatim.fsm.DeadLetter
-	(*DeadLetterEntry)(nil),           // 51: seriatim.fsm.DeadLetterEntry
-	(*ForgetDeduplication)(nil),       // 52: seriatim.fsm.ForgetDeduplication
-	(*ReleaseGroup)(nil),              // 53: seriatim.fsm.ReleaseGroup
-	(*CreateAccessKey)(nil),           // 54: seriatim.fsm.CreateAccessKey
-	(*UpdateAccessKey)(nil),           // 55: seriatim.fsm.UpdateAccessKey
-	(*DeleteAccessKey)(nil),           // 56: seriatim.fsm.DeleteAccessKey
-	(*PutUserPolicy)(nil),             // 57: seriatim.fsm.PutUserPolicy
-	(*Quota)(nil),                     // 58: seriatim.fsm.Quota
-	(*CreateAccount)(nil),             // 59: seriatim.fsm.CreateAccount
-	(*SetAccountQuota)(nil),           // 60: seriatim.fsm.SetAccountQuota
-	(*DeleteAccount)(nil),             // 61: seriatim.fsm.DeleteAccount
-	(*SetSealingKey)(nil),             // 62: seriatim.fsm.SetSealingKey
-	(*SealingKeyWrap)(nil),            // 63: seriatim.fsm.SealingKeyWrap
+	(*DeleteStored)(nil),              // 29: seriatim.fsm.DeleteStored
+	(*MoveStored)(nil),                // 30: seriatim.fsm.MoveStored
+	(*CreateTopic)(nil),               // 31: seriatim.fsm.CreateTopic
+	(*DeleteTopic)(nil),               // 32: seriatim.fsm.DeleteTopic
+	(*SetTopicAttributes)(nil),        // 33: seriatim.fsm.SetTopicAttributes
+	(*SetTopicTags)(nil),              // 34: seriatim.fsm.SetTopicTags
+	(*SetTopicPolicy)(nil),            // 35: seriatim.fsm.SetTopicPolicy
+	(*Subscribe)(nil),                 // 36: seriatim.fsm.Subscribe
+	(*Unsubscribe)(nil),               // 37: seriatim.fsm.Unsubscribe
+	(*ConfirmSubscription)(nil),       // 38: seriatim.fsm.ConfirmSubscription
+	(*ReportDeliveries)(nil),          // 39: seriatim.fsm.ReportDeliveries
+	(*DeliveryReport)(nil),            // 40: seriatim.fsm.DeliveryReport
+	(*SetSubscriptionAttributes)(nil), // 41: seriatim.fsm.SetSubscriptionAttributes
+	(*Publish)(nil),                   // 42: seriatim.fsm.Publish
+	(*PublishEntry)(nil),              // 43: seriatim.fsm.PublishEntry
+	(*ReplayMessages)(nil),            // 44: seriatim.fsm.ReplayMessages
+	(*CancelScheduled)(nil),           // 45: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),             // 46: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),              // 47: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),            // 48: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),           // 49: seriatim.fsm.SetSessionState
+	(*Defer)(nil),                     // 50: seriatim.fsm.Defer
+	(*ReceiveDeferred)(nil),           // 51: seriatim.fsm.ReceiveDeferred
+	(*DeadLetter)(nil),                // 52: seriatim.fsm.DeadLetter
+	(*DeadLetterEntry)(nil),           // 53: seriatim.fsm.DeadLetterEntry
+	(*ForgetDeduplication)(nil),       // 54: seriatim.fsm.ForgetDeduplication
+	(*ReleaseGroup)(nil),              // 55: seriatim.fsm.ReleaseGroup
+	(*CreateAccessKey)(nil),           // 56: seriatim.fsm.CreateAccessKey
+	(*UpdateAccessKey)(nil),           // 57: seriatim.fsm.UpdateAccessKey
+	(*DeleteAccessKey)(nil),           // 58: seriatim.fsm.DeleteAccessKey
+	(*PutUserPolicy)(nil),             // 59: seriatim.fsm.PutUserPolicy
+	(*Quota)(nil),                     // 60: seriatim.fsm.Quota
+	(*CreateAccount)(nil),             // 61: seriatim.fsm.CreateAccount
+	(*SetAccountQuota)(nil),           // 62: seriatim.fsm.SetAccountQuota
+	(*DeleteAccount)(nil),             // 63: seriatim.fsm.DeleteAccount
+	(*SetSealingKey)(nil),             // 64: seriatim.fsm.SetSealingKey
+	(*SealingKeyWrap)(nil),            // 65: seriatim.fsm.SealingKeyWrap
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -4345,9 +4485,9 @@ var file_fsm_command_proto_depIdxs = []int32{
 	5,  // 16: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
 	6,  // 17: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.Tag
 	5,  // 18: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
-	38, // 19: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
+	40, // 19: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
 	5,  // 20: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	41, // 21: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
+	43, // 21: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
 	18, // 22: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
 	21, // 23: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
 	21, // 24: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
@@ -4355,10 +4495,10 @@ var file_fsm_command_proto_depIdxs = []int32{
 	21, // 26: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
 	21, // 27: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
 	21, // 28: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
-	51, // 29: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
-	58, // 30: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
-	58, // 31: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
-	63, // 32: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	53, // 29: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	60, // 30: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
+	60, // 31: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
+	65, // 32: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
 	33, // [33:33] is the sub-list for method output_type
 	33, // [33:33] is the sub-list for method input_type
 	33, // [33:33] is the sub-list for extension type_name
@@ -4377,7 +4517,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   64,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

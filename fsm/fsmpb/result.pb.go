@@ -95,6 +95,7 @@ type Response struct {
 	//	*Response_MessagesReplayed
 	//	*Response_SessionLocked
 	//	*Response_GroupReleased
+	//	*Response_StoredMoved
 	Result        isResponse_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -270,6 +271,15 @@ func (x *Response) GetGroupReleased() *GroupReleased {
 	return nil
 }
 
+func (x *Response) GetStoredMoved() *StoredMoved {
+	if x != nil {
+		if x, ok := x.Result.(*Response_StoredMoved); ok {
+			return x.StoredMoved
+		}
+	}
+	return nil
+}
+
 type isResponse_Result interface {
 	isResponse_Result()
 }
@@ -330,6 +340,10 @@ type Response_GroupReleased struct {
 	GroupReleased *GroupReleased `protobuf:"bytes,21,opt,name=group_released,json=groupReleased,oneof"`
 }
 
+type Response_StoredMoved struct {
+	StoredMoved *StoredMoved `protobuf:"bytes,22,opt,name=stored_moved,json=storedMoved,oneof"`
+}
+
 func (*Response_Done) isResponse_Result() {}
 
 func (*Response_QueueCreated) isResponse_Result() {}
@@ -357,6 +371,8 @@ func (*Response_MessagesReplayed) isResponse_Result() {}
 func (*Response_SessionLocked) isResponse_Result() {}
 
 func (*Response_GroupReleased) isResponse_Result() {}
+
+func (*Response_StoredMoved) isResponse_Result() {}
 
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1314,6 +1330,110 @@ func (x *GroupReleased) GetSession() bool {
 	return false
 }
 
+type StoredMoved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entries       []*MovedEntry          `protobuf:"bytes,1,rep,name=entries" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredMoved) Reset() {
+	*x = StoredMoved{}
+	mi := &file_fsm_result_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredMoved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredMoved) ProtoMessage() {}
+
+func (x *StoredMoved) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredMoved.ProtoReflect.Descriptor instead.
+func (*StoredMoved) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *StoredMoved) GetEntries() []*MovedEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+type MovedEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Error         *Error                 `protobuf:"bytes,1,opt,name=error" json:"error,omitempty"` // @go Err
+	Destination   string                 `protobuf:"bytes,2,opt,name=destination" json:"destination,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MovedEntry) Reset() {
+	*x = MovedEntry{}
+	mi := &file_fsm_result_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MovedEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MovedEntry) ProtoMessage() {}
+
+func (x *MovedEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MovedEntry.ProtoReflect.Descriptor instead.
+func (*MovedEntry) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *MovedEntry) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *MovedEntry) GetDestination() string {
+	if x != nil {
+		return x.Destination
+	}
+	return ""
+}
+
+func (x *MovedEntry) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 var File_fsm_result_proto protoreflect.FileDescriptor
 
 const file_fsm_result_proto_rawDesc = "" +
@@ -1321,7 +1441,7 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x10fsm/result.proto\x12\fseriatim.fsm\x1a\x11fsm/command.proto\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xf7\a\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xb7\b\n" +
 	"\bResponse\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12(\n" +
 	"\x04done\x18\x02 \x01(\v2\x12.seriatim.fsm.DoneH\x00R\x04done\x12A\n" +
@@ -1340,7 +1460,8 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\tpublished\x18\f \x01(\v2\x17.seriatim.fsm.PublishedH\x00R\tpublished\x12M\n" +
 	"\x11messages_replayed\x18\r \x01(\v2\x1e.seriatim.fsm.MessagesReplayedH\x00R\x10messagesReplayed\x12D\n" +
 	"\x0esession_locked\x18\x14 \x01(\v2\x1b.seriatim.fsm.SessionLockedH\x00R\rsessionLocked\x12D\n" +
-	"\x0egroup_released\x18\x15 \x01(\v2\x1b.seriatim.fsm.GroupReleasedH\x00R\rgroupReleasedB\b\n" +
+	"\x0egroup_released\x18\x15 \x01(\v2\x1b.seriatim.fsm.GroupReleasedH\x00R\rgroupReleased\x12>\n" +
+	"\fstored_moved\x18\x16 \x01(\v2\x19.seriatim.fsm.StoredMovedH\x00R\vstoredMovedB\b\n" +
 	"\x06result\"\x06\n" +
 	"\x04Done\"$\n" +
 	"\fQueueCreated\x12\x14\n" +
@@ -1410,7 +1531,14 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\flocked_until\x18\x03 \x01(\x03R\vlockedUntil\"E\n" +
 	"\rGroupReleased\x12\x1a\n" +
 	"\bmessages\x18\x01 \x01(\x03R\bmessages\x12\x18\n" +
-	"\asession\x18\x02 \x01(\bR\asessionB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\asession\x18\x02 \x01(\bR\asession\"A\n" +
+	"\vStoredMoved\x122\n" +
+	"\aentries\x18\x01 \x03(\v2\x18.seriatim.fsm.MovedEntryR\aentries\"u\n" +
+	"\n" +
+	"MovedEntry\x12)\n" +
+	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12 \n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequenceB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_result_proto_rawDescOnce sync.Once
@@ -1424,7 +1552,7 @@ func file_fsm_result_proto_rawDescGZIP() []byte {
 	return file_fsm_result_proto_rawDescData
 }
 
-var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_fsm_result_proto_goTypes = []any{
 	(*Error)(nil),             // 0: seriatim.fsm.Error
 	(*Response)(nil),          // 1: seriatim.fsm.Response
@@ -1445,7 +1573,9 @@ var file_fsm_result_proto_goTypes = []any{
 	(*MessagesReplayed)(nil),  // 16: seriatim.fsm.MessagesReplayed
 	(*SessionLocked)(nil),     // 17: seriatim.fsm.SessionLocked
 	(*GroupReleased)(nil),     // 18: seriatim.fsm.GroupReleased
-	(*MessageAttribute)(nil),  // 19: seriatim.fsm.MessageAttribute
+	(*StoredMoved)(nil),       // 19: seriatim.fsm.StoredMoved
+	(*MovedEntry)(nil),        // 20: seriatim.fsm.MovedEntry
+	(*MessageAttribute)(nil),  // 21: seriatim.fsm.MessageAttribute
 }
 var file_fsm_result_proto_depIdxs = []int32{
 	0,  // 0: seriatim.fsm.Response.error:type_name -> seriatim.fsm.Error
@@ -1463,17 +1593,20 @@ var file_fsm_result_proto_depIdxs = []int32{
 	16, // 12: seriatim.fsm.Response.messages_replayed:type_name -> seriatim.fsm.MessagesReplayed
 	17, // 13: seriatim.fsm.Response.session_locked:type_name -> seriatim.fsm.SessionLocked
 	18, // 14: seriatim.fsm.Response.group_released:type_name -> seriatim.fsm.GroupReleased
-	5,  // 15: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
-	0,  // 16: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
-	7,  // 17: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
-	19, // 18: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
-	0,  // 19: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
-	15, // 20: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	19, // 15: seriatim.fsm.Response.stored_moved:type_name -> seriatim.fsm.StoredMoved
+	5,  // 16: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
+	0,  // 17: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
+	7,  // 18: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
+	21, // 19: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
+	0,  // 20: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
+	15, // 21: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
+	20, // 22: seriatim.fsm.StoredMoved.entries:type_name -> seriatim.fsm.MovedEntry
+	0,  // 23: seriatim.fsm.MovedEntry.error:type_name -> seriatim.fsm.Error
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_fsm_result_proto_init() }
@@ -1497,6 +1630,7 @@ func file_fsm_result_proto_init() {
 		(*Response_MessagesReplayed)(nil),
 		(*Response_SessionLocked)(nil),
 		(*Response_GroupReleased)(nil),
+		(*Response_StoredMoved)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1504,7 +1638,7 @@ func file_fsm_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_result_proto_rawDesc), len(file_fsm_result_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -699,6 +699,7 @@ type QueueAttributes struct {
 	ReservedAttributes      bool                   `protobuf:"varint,18,opt,name=reserved_attributes,json=reservedAttributes" json:"reserved_attributes,omitempty"`
 	Profile                 uint32                 `protobuf:"varint,19,opt,name=profile" json:"profile,omitempty"`
 	Extensions              uint32                 `protobuf:"varint,20,opt,name=extensions" json:"extensions,omitempty"`
+	DeliveryPaused          bool                   `protobuf:"varint,21,opt,name=delivery_paused,json=deliveryPaused" json:"delivery_paused,omitempty"`
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -871,6 +872,13 @@ func (x *QueueAttributes) GetExtensions() uint32 {
 		return x.Extensions
 	}
 	return 0
+}
+
+func (x *QueueAttributes) GetDeliveryPaused() bool {
+	if x != nil {
+		return x.DeliveryPaused
+	}
+	return false
 }
 
 type Encryption struct {
@@ -3059,7 +3067,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\bfired_at\x18\v \x01(\x03R\afiredAt\x12%\n" +
 	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\x12\x1b\n" +
 	"\tlast_lock\x18\r \x01(\x04R\blastLock\x12\x1b\n" +
-	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\x92\a\n" +
+	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\xbb\a\n" +
 	"\x0fQueueAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12#\n" +
 	"\rdelay_seconds\x18\x02 \x01(\x03R\fdelaySeconds\x120\n" +
@@ -3086,7 +3094,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\aprofile\x18\x13 \x01(\rR\aprofile\x12\x1e\n" +
 	"\n" +
 	"extensions\x18\x14 \x01(\rR\n" +
-	"extensions\"\x84\x01\n" +
+	"extensions\x12'\n" +
+	"\x0fdelivery_paused\x18\x15 \x01(\bR\x0edeliveryPaused\"\x84\x01\n" +
 	"\n" +
 	"Encryption\x12)\n" +
 	"\x11kms_master_key_id\x18\x01 \x01(\tR\x0ekmsMasterKeyId\x12*\n" +

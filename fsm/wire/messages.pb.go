@@ -1701,6 +1701,58 @@ func ReadDeleteQueue(r Reader, m *queue.DeleteQueue) error {
 // DeleteQueueCodec has the three functions for a table.
 var DeleteQueueCodec = Codec[queue.DeleteQueue]{SizeDeleteQueue, AppendDeleteQueue, ReadDeleteQueue}
 
+// SizeDeleteStored returns how many bytes AppendDeleteStored appends.
+func SizeDeleteStored(m *queue.DeleteStored) (n int) {
+	if m.Queue != "" {
+		n += 1 + protowire.SizeBytes(len(m.Queue))
+	}
+	if len(m.Sequences) > 0 {
+		n += 1 + protowire.SizeBytes(sizeNumbers(m.Sequences))
+	}
+	if m.Force {
+		n += 2
+	}
+	return n
+}
+
+// AppendDeleteStored appends the encoded m to b.
+func AppendDeleteStored(b []byte, m *queue.DeleteStored) []byte {
+	if m.Queue != "" {
+		b = append(b, 0xa)
+		b = protowire.AppendString(b, m.Queue)
+	}
+	if len(m.Sequences) > 0 {
+		b = append(b, 0x12)
+		b = appendNumbers(b, m.Sequences)
+	}
+	if m.Force {
+		b = append(b, 0x18, 1)
+	}
+	return b
+}
+
+// ReadDeleteStored decodes a message into m. The fields in it replace those of m.
+func ReadDeleteStored(r Reader, m *queue.DeleteStored) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // queue
+			m.Queue = r.text()
+		case 18: // sequences
+			m.Sequences = readNumbers(&r, m.Sequences)
+		case 16: // sequences, one number
+			m.Sequences = append(m.Sequences, identifier.SequenceNumber(r.number()))
+		case 24: // force
+			m.Force = r.number() != 0
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// DeleteStoredCodec has the three functions for a table.
+var DeleteStoredCodec = Codec[queue.DeleteStored]{SizeDeleteStored, AppendDeleteStored, ReadDeleteStored}
+
 // SizeDeleteTopic returns how many bytes AppendDeleteTopic appends.
 func SizeDeleteTopic(m *queue.DeleteTopic) (n int) {
 	if m.Topic != "" {
@@ -2648,6 +2700,67 @@ func ReadMoveMessages(r Reader, m *queue.MoveMessages) error {
 // MoveMessagesCodec has the three functions for a table.
 var MoveMessagesCodec = Codec[queue.MoveMessages]{SizeMoveMessages, AppendMoveMessages, ReadMoveMessages}
 
+// SizeMoveStored returns how many bytes AppendMoveStored appends.
+func SizeMoveStored(m *queue.MoveStored) (n int) {
+	if m.Queue != "" {
+		n += 1 + protowire.SizeBytes(len(m.Queue))
+	}
+	if m.Destination != "" {
+		n += 1 + protowire.SizeBytes(len(m.Destination))
+	}
+	if len(m.Sequences) > 0 {
+		n += 1 + protowire.SizeBytes(sizeNumbers(m.Sequences))
+	}
+	if m.Force {
+		n += 2
+	}
+	return n
+}
+
+// AppendMoveStored appends the encoded m to b.
+func AppendMoveStored(b []byte, m *queue.MoveStored) []byte {
+	if m.Queue != "" {
+		b = append(b, 0xa)
+		b = protowire.AppendString(b, m.Queue)
+	}
+	if m.Destination != "" {
+		b = append(b, 0x12)
+		b = protowire.AppendString(b, m.Destination)
+	}
+	if len(m.Sequences) > 0 {
+		b = append(b, 0x1a)
+		b = appendNumbers(b, m.Sequences)
+	}
+	if m.Force {
+		b = append(b, 0x20, 1)
+	}
+	return b
+}
+
+// ReadMoveStored decodes a message into m. The fields in it replace those of m.
+func ReadMoveStored(r Reader, m *queue.MoveStored) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // queue
+			m.Queue = r.text()
+		case 18: // destination
+			m.Destination = r.text()
+		case 26: // sequences
+			m.Sequences = readNumbers(&r, m.Sequences)
+		case 24: // sequences, one number
+			m.Sequences = append(m.Sequences, identifier.SequenceNumber(r.number()))
+		case 32: // force
+			m.Force = r.number() != 0
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// MoveStoredCodec has the three functions for a table.
+var MoveStoredCodec = Codec[queue.MoveStored]{SizeMoveStored, AppendMoveStored, ReadMoveStored}
+
 // SizeMoveTaskCancelled returns how many bytes AppendMoveTaskCancelled appends.
 func SizeMoveTaskCancelled(m *queue.MoveTaskCancelled) (n int) {
 	if m.Moved != 0 {
@@ -2827,6 +2940,66 @@ func ReadMoveTaskStarted(r Reader, m *queue.MoveTaskStarted) error {
 
 // MoveTaskStartedCodec has the three functions for a table.
 var MoveTaskStartedCodec = Codec[queue.MoveTaskStarted]{SizeMoveTaskStarted, AppendMoveTaskStarted, ReadMoveTaskStarted}
+
+// SizeMovedEntry returns how many bytes AppendMovedEntry appends.
+func SizeMovedEntry(m *queue.MovedEntry) (n int) {
+	if m.Err != nil {
+		n += 1 + protowire.SizeBytes(SizeError(m.Err))
+	}
+	if m.Destination != "" {
+		n += 1 + protowire.SizeBytes(len(m.Destination))
+	}
+	if m.Sequence != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Sequence))
+	}
+	return n
+}
+
+// AppendMovedEntry appends the encoded m to b.
+func AppendMovedEntry(b []byte, m *queue.MovedEntry) []byte {
+	if m.Err != nil {
+		b = append(b, 0xa)
+		b = protowire.AppendVarint(b, uint64(SizeError(m.Err)))
+		b = AppendError(b, m.Err)
+	}
+	if m.Destination != "" {
+		b = append(b, 0x12)
+		b = protowire.AppendString(b, m.Destination)
+	}
+	if m.Sequence != 0 {
+		b = append(b, 0x18)
+		b = protowire.AppendVarint(b, uint64(m.Sequence))
+	}
+	return b
+}
+
+// ReadMovedEntry decodes a message into m. The fields in it replace those of m.
+func ReadMovedEntry(r Reader, m *queue.MovedEntry) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // error
+			if m.Err == nil {
+				m.Err = new(refusal.Error)
+			}
+			if err := ReadError(r.nested(), m.Err); err != nil {
+				return err
+			}
+		case 18: // destination
+			m.Destination = r.text()
+		case 24: // sequence
+			m.Sequence = identifier.SequenceNumber(r.number())
+		default:
+			r.skip()
+		}
+	}
+	if m.Err != nil && m.Err.Code == 0 {
+		m.Err = nil
+	}
+	return r.err
+}
+
+// MovedEntryCodec has the three functions for a table.
+var MovedEntryCodec = Codec[queue.MovedEntry]{SizeMovedEntry, AppendMovedEntry, ReadMovedEntry}
 
 // SizeNameValue returns how many bytes AppendNameValue appends.
 func SizeNameValue(m *attributes.Attribute) (n int) {
@@ -3580,6 +3753,9 @@ func SizeQueueAttributes(m *attributes.Queue) (n int) {
 	if m.Extensions != 0 {
 		n += 2 + protowire.SizeVarint(uint64(m.Extensions))
 	}
+	if m.DeliveryPaused {
+		n += 3
+	}
 	return n
 }
 
@@ -3655,6 +3831,9 @@ func AppendQueueAttributes(b []byte, m *attributes.Queue) []byte {
 		b = append(b, 0xa0, 0x1)
 		b = protowire.AppendVarint(b, uint64(m.Extensions))
 	}
+	if m.DeliveryPaused {
+		b = append(b, 0xa8, 0x1, 1)
+	}
 	return b
 }
 
@@ -3710,6 +3889,8 @@ func ReadQueueAttributes(r Reader, m *attributes.Queue) error {
 			m.Profile = attributes.Profile(r.narrow(255, "profile"))
 		case 160: // extensions
 			m.Extensions = attributes.ExtensionSet(r.number())
+		case 168: // delivery_paused
+			m.DeliveryPaused = r.number() != 0
 		default:
 			r.skip()
 		}
@@ -6426,6 +6607,46 @@ func ReadStoredBody(r Reader, m *StoredBody) error {
 // StoredBodyCodec has the three functions for a table.
 var StoredBodyCodec = Codec[StoredBody]{SizeStoredBody, AppendStoredBody, ReadStoredBody}
 
+// SizeStoredMoved returns how many bytes AppendStoredMoved appends.
+func SizeStoredMoved(m *queue.StoredMoved) (n int) {
+	for i := range m.Entries {
+		n += 1 + protowire.SizeBytes(SizeMovedEntry(&m.Entries[i]))
+	}
+	return n
+}
+
+// AppendStoredMoved appends the encoded m to b.
+func AppendStoredMoved(b []byte, m *queue.StoredMoved) []byte {
+	for i := range m.Entries {
+		b = append(b, 0xa)
+		b = protowire.AppendVarint(b, uint64(SizeMovedEntry(&m.Entries[i])))
+		b = AppendMovedEntry(b, &m.Entries[i])
+	}
+	return b
+}
+
+// ReadStoredMoved decodes a message into m. The fields in it replace those of m.
+func ReadStoredMoved(r Reader, m *queue.StoredMoved) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // entries
+			if len(m.Entries) == 0 {
+				m.Entries = make([]queue.MovedEntry, 0, r.run())
+			}
+			m.Entries = append(m.Entries, queue.MovedEntry{})
+			if err := ReadMovedEntry(r.nested(), &m.Entries[len(m.Entries)-1]); err != nil {
+				return err
+			}
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// StoredMovedCodec has the three functions for a table.
+var StoredMovedCodec = Codec[queue.StoredMoved]{SizeStoredMoved, AppendStoredMoved, ReadStoredMoved}
+
 // SizeSubscribe returns how many bytes AppendSubscribe appends.
 func SizeSubscribe(m *queue.Subscribe) (n int) {
 	if m.Topic != "" {
@@ -7401,6 +7622,11 @@ func AppendResponse(b []byte, refused *refusal.Error, result any) ([]byte, bool)
 		b = slices.Grow(b, 2+protowire.SizeBytes(n))
 		b = append(b, 0xaa, 0x1)
 		return AppendGroupReleased(protowire.AppendVarint(b, uint64(n)), &v), true
+	case queue.StoredMoved:
+		n := SizeStoredMoved(&v)
+		b = slices.Grow(b, 2+protowire.SizeBytes(n))
+		b = append(b, 0xb2, 0x1)
+		return AppendStoredMoved(protowire.AppendVarint(b, uint64(n)), &v), true
 	}
 	return b, false
 }
@@ -7498,6 +7724,12 @@ func ReadResponse(r Reader) (refused *refusal.Error, result any, err error) {
 		case 170: // group_released
 			var v queue.GroupReleased
 			if err := ReadGroupReleased(r.nested(), &v); err != nil {
+				return nil, nil, err
+			}
+			result = v
+		case 178: // stored_moved
+			var v queue.StoredMoved
+			if err := ReadStoredMoved(r.nested(), &v); err != nil {
 				return nil, nil, err
 			}
 			result = v

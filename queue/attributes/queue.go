@@ -34,6 +34,7 @@ type Queue struct {
 	YMQReceive              bool  // ReceiveCompatibility=ymq
 	ImplicitDeadLetterQueue bool
 	ReservedAttributes      bool // ReservedAttributesEnabled
+	DeliveryPaused          bool
 	Profile                 Profile
 	// Extensions records which extension attributes were set, or preset by a profile: only those
 	// are listed (decision 20).
@@ -76,6 +77,7 @@ const (
 	extensionAttemptWindow   ExtensionSet = 1 << 10
 	extensionReservedEnabled ExtensionSet = 1 << 11
 	extensionProfile         ExtensionSet = 1 << 12
+	extensionDeliveryPaused  ExtensionSet = 1 << 13
 )
 
 // Defaults. MaximumMessageSize is that of AWS since August 2025; the windows are the five minutes

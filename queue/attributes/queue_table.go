@@ -16,6 +16,7 @@ const (
 	nameDeduplicationScope   = "DeduplicationScope"
 	nameDeduplicationWindow  = "DeduplicationWindowSeconds"
 	NameFIFO                 = "FifoQueue"
+	NameDeliveryPaused       = "DeliveryPaused"
 	nameGroupMessagesMax     = "MaxMessagesPerGroupPerReceive"
 	nameKMSKey               = "KmsMasterKeyId"
 	NamePolicy               = "Policy"
@@ -77,6 +78,9 @@ var queueTable = newTable(false,
 	row("DelaySeconds", 1, onAny,
 		"Seconds before a new message can be received.",
 		number(0, limits.DelaySecondsMax, func(a *Queue) *int64 { return &a.DelaySeconds })),
+	row(NameDeliveryPaused, 1, onAny,
+		"With `true`, receives get no messages until you set it to `false`. Sends, deletions and move tasks go on.",
+		flag(func(a *Queue) *bool { return &a.DeliveryPaused })).as(extensionDeliveryPaused),
 	row(NameFIFO, 1, onFIFO,
 		"Makes a FIFO queue. Its name ends in `.fifo`.",
 		fifoValue()).atCreation(),

@@ -20,7 +20,7 @@ func TestQueueTableIsComplete(t *testing.T) {
 			t.Errorf("%s: only extension attributes are fixed by the table", r.name)
 		}
 	}
-	if want := ExtensionSet(1<<13 - 1); seen != want {
+	if want := ExtensionSet(1<<14 - 1); seen != want {
 		t.Errorf("extension bits in use: %b, want %b", seen, want)
 	}
 }
@@ -31,7 +31,7 @@ func TestKnownAttribute(t *testing.T) {
 		"All", "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed",
 		"ApproximateNumberOfMessagesNotVisible", "CompatibilityProfile", "ContentBasedDeduplication",
 		"ContentDeduplicationMode", "CreatedTimestamp", "DeadLetterKeepsDeduplicationId",
-		"DeduplicationEnabled", "DeduplicationScope", "DeduplicationWindowSeconds", "DelaySeconds",
+		"DeduplicationEnabled", "DeduplicationScope", "DeduplicationWindowSeconds", "DelaySeconds", "DeliveryPaused",
 		"FifoQueue", "FifoThroughputLimit", "ImplicitDeadLetterQueue", "KmsDataKeyReusePeriodSeconds",
 		"KmsMasterKeyId", "LastModifiedTimestamp", "MaxDeduplicationEntries",
 		"MaxMessagesPerGroupPerReceive", "MaximumMessageSize", "MessageGroupIdMode",
@@ -89,6 +89,7 @@ func TestAttributeValues(t *testing.T) {
 		{"DeadLetterKeepsDeduplicationId", true, []string{"true", "false"}, []string{""}},
 		{"ReceiveAttemptWindowSeconds", true, []string{"20", "3600"}, []string{"19", "3601"}},
 		{"ReservedAttributesEnabled", false, []string{"true", "false"}, []string{""}},
+		{"DeliveryPaused", false, []string{"true", "false"}, []string{"", "paused"}},
 		{"CompatibilityProfile", false, []string{"aws", "ymq", "servicebus"}, []string{"", "AWS", "azure"}},
 	}
 	for _, c := range cases {

@@ -29,6 +29,7 @@ const (
 	MoveTasksKeptPerSource  = 10
 	MoveStepMax             = 100 // messages per MoveMessages command; ours
 	MovePerSecondMax        = 500
+	StoredEntriesMax        = 100     // messages of one DeleteStored or MoveStored; ours
 	DeduplicationSecondsMin = 20      // default of a cluster setting
 	DeduplicationSecondsMax = 604_800 // seven days, Azure Service Bus
 	AttemptSecondsMax       = 3600

@@ -55,6 +55,7 @@ const (
 	SessionCannotBeLocked  Code = 42
 	SessionLockLost        Code = 43
 	DeduplicationIDUnknown Code = 44
+	MessageInFlight        Code = 45
 )
 
 // Codes of IAM, for access keys, user policies and accounts.

@@ -50,6 +50,7 @@ var codeNames = map[refusal.Code]string{
 	refusal.SessionCannotBeLocked:        "SessionCannotBeLocked",
 	refusal.SessionLockLost:              "SessionLockLost",
 	refusal.DeduplicationIDUnknown:       "DeduplicationIDUnknown",
+	refusal.MessageInFlight:              "MessageInFlight",
 	refusal.NoSuchEntity:                 "NoSuchEntity",
 	refusal.EntityAlreadyExists:          "EntityAlreadyExists",
 	refusal.MalformedPolicyDocument:      "MalformedPolicyDocument",

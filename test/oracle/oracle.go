@@ -37,6 +37,7 @@ type Answer struct {
 	Replayed     reference.Replayed
 	Locked       reference.Locked
 	Released     reference.Released
+	Stored       []reference.MovedEntry
 }
 
 // Difference describes how the answers of the product and the model differ. Invariant is the one of
@@ -92,6 +93,9 @@ func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal
 		return Answer{}, nil
 	}
 	if want, difference, known := o.checkBus(cmd, result, refusal); known {
+		return want, difference
+	}
+	if want, difference, known := o.checkStored(cmd, result, refusal); known {
 		return want, difference
 	}
 	err, known := o.administer(cmd)

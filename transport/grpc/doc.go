@@ -32,4 +32,4 @@
 // values as in SQS.
 package grpc
 
-//go:generate go run -C ../../test/tools ./protogen -grpc -fast SendRequest,OutgoingMessage,SendResponse,SendResult -out transport/grpc/seriatimpb transport/grpc/queues.proto transport/grpc/topics.proto transport/grpc/messages.proto transport/grpc/sessions.proto transport/grpc/inspection.proto
+//go:generate go run -C ../../test/tools ./protogen -grpc -fast SendRequest,OutgoingMessage,SendResponse,SendResult -out transport/grpc/seriatimpb transport/grpc/queues.proto transport/grpc/topics.proto transport/grpc/messages.proto transport/grpc/sessions.proto transport/grpc/inspection.proto transport/grpc/operations.proto

@@ -77,6 +77,7 @@ var failures = map[refusal.Code]failure{
 	refusal.SessionCannotBeLocked:        {codes.FailedPrecondition, "SessionCannotBeLocked"},
 	refusal.SessionLockLost:              {codes.Aborted, "SessionLockLost"},
 	refusal.DeduplicationIDUnknown:       {codes.NotFound, "DeduplicationIdUnknown"},
+	refusal.MessageInFlight:              {codes.FailedPrecondition, "MessageInFlight"},
 	// No method of this API can cause these two.
 	refusal.InvalidFormatVersion:  {codes.Internal, reasonInternal},
 	refusal.InvalidClusterSetting: {codes.Internal, reasonInternal},

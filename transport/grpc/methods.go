@@ -88,6 +88,11 @@ var methodTable = map[string]method{
 	"ListGroups":            {permission: "sqs:GetQueueAttributes", effect: service.Reads, subject: onQueue},
 	"GetGroup":              {permission: "sqs:GetQueueAttributes", effect: service.Reads, subject: onQueue},
 	"ReleaseGroup":          {permission: "sqs:ChangeMessageVisibility", effect: service.Audited, subject: onQueue},
+
+	"Explain":      {permission: "sqs:GetQueueAttributes", effect: service.Reads, subject: onExplained, needs: explainNeeds},
+	"FindMessages": {permission: "sqs:ReceiveMessage", effect: service.Reads, subject: onQueue},
+	"DeleteStored": {permission: "sqs:PurgeQueue", effect: service.Audited, subject: onQueue},
+	"MoveStored":   {permission: "sqs:StartMessageMoveTask", effect: service.Audited, subject: onQueue, needs: moveStoredNeeds},
 }
 
 func onQueue(c *call, request any) error {

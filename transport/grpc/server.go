@@ -93,7 +93,7 @@ func New(ctx context.Context, o Options) *Server {
 	for d, implemented := range map[*grpc.ServiceDesc]any{
 		&seriatimpb.Queues_ServiceDesc: &queues{server: s}, &seriatimpb.Topics_ServiceDesc: &topics{server: s},
 		&seriatimpb.Messages_ServiceDesc: &messages{server: s}, &seriatimpb.Sessions_ServiceDesc: &sessions{server: s},
-		&seriatimpb.Inspection_ServiceDesc: &inspection{server: s},
+		&seriatimpb.Inspection_ServiceDesc: &inspection{server: s}, &seriatimpb.Operations_ServiceDesc: &operations{server: s},
 	} {
 		s.grpc.RegisterService(d, implemented)
 		for _, m := range d.Methods {
@@ -196,7 +196,7 @@ func refuseEncoding(w http.ResponseWriter) {
 // services lists the services of the API. Method names are unique among them.
 var services = []*grpc.ServiceDesc{
 	&seriatimpb.Queues_ServiceDesc, &seriatimpb.Topics_ServiceDesc, &seriatimpb.Messages_ServiceDesc,
-	&seriatimpb.Sessions_ServiceDesc, &seriatimpb.Inspection_ServiceDesc,
+	&seriatimpb.Sessions_ServiceDesc, &seriatimpb.Inspection_ServiceDesc, &seriatimpb.Operations_ServiceDesc,
 }
 
 // methodName returns the name of a method of the API, empty for any other path.

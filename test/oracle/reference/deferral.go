@@ -56,6 +56,9 @@ func (b *Broker) ReceiveDeferred(name string, r DeferredRequest) (Received, *Err
 		}
 		picked = append(picked, m)
 	}
+	if q.Settings.Paused {
+		return Received{}, nil
+	}
 	timeout := or(r.Visibility, q.Settings.Visibility)
 	if lock != 0 {
 		timeout = 0

@@ -101,8 +101,12 @@ func (b *Broker) handOut(q *Queue, r ReceiveRequest) Received {
 	return answer
 }
 
-// pick chooses the messages for a receive, and dead-letters those that are due on the way.
+// pick chooses the messages for a receive, and dead-letters those that are due on the way. A paused
+// queue has none.
 func (b *Broker) pick(q *Queue, r ReceiveRequest) (picked []*Message) {
+	if q.Settings.Paused {
+		return nil
+	}
 	room := or(r.Max, 1)
 	for _, line := range b.servingOrder(q) {
 		fromLine := int64(0)

@@ -135,7 +135,7 @@ func badLockTime(seconds *int64) bool {
 
 // FreeSession returns the next group without a receiver, or nil.
 func (b *Broker) FreeSession(q *Queue) *string {
-	if !q.needsGroup() {
+	if !q.needsGroup() || q.Settings.Paused {
 		return nil
 	}
 	for _, part := range b.servingOrder(q) {

@@ -24,6 +24,9 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 			return b.replayInSession(q, a, s, r)
 		}
 	}
+	if q.Settings.Paused {
+		return Received{}, nil
+	}
 	var picked []*Message
 	for _, m := range slices.Clone(q.messages) {
 		if !m.Grouped || m.Group != s.name || m.Scheduled || m.Deferred {

@@ -14,6 +14,7 @@ type Settings struct {
 	AttemptWindow, PerGroup               int64
 	GroupOptional, YMQReceive             bool
 	Implicit, Reserved, DeadLetterKeepsID bool
+	Paused                                bool
 	Profile                               string
 	Redrive                               Redrive
 	Allow                                 Allow
@@ -102,6 +103,7 @@ var switches = map[string]func(*Settings) *bool{
 	"ImplicitDeadLetterQueue":         func(s *Settings) *bool { return &s.Implicit },
 	"ReservedAttributesEnabled":       func(s *Settings) *bool { return &s.Reserved },
 	"PurgeClearsDeduplicationHistory": func(s *Settings) *bool { return &s.PurgeClearsHistory },
+	"DeliveryPaused":                  func(s *Settings) *bool { return &s.Paused },
 	"DeadLetterKeepsDeduplicationId":  func(s *Settings) *bool { return &s.DeadLetterKeepsID },
 }
 

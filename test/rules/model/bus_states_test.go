@@ -197,6 +197,7 @@ func (w *world) countBus(s step, want oracle.Answer) {
 		return
 	}
 	w.countReplay(s, want)
+	w.countStored(s, want)
 	done := 0
 	for _, e := range want.Entries {
 		if e == nil {

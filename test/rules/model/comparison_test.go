@@ -105,6 +105,7 @@ func requireReached(t *testing.T, hits map[string]int) {
 		"fetched", "fetched publish", "cancelled", "cancelled and forgotten", "released from flight",
 		"model.forgetID", "entry refused MessageNotFound", "entry refused MessageLockLost", "entry refused SessionLockLost",
 		"looked at for a replay", "arrived from an archive", "replay with more to come", "delivery of a replay",
+		"deleted by an operator", "moved by an operator", "entry refused MessageInFlight",
 		"model.accept refused SessionCannotBeLocked", "model.setTopic", "model.setSubscription",
 	} {
 		if hits[what] < 20 {

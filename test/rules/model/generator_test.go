@@ -200,6 +200,9 @@ func (g *generator) action() action {
 	if k.fifo && !g.plain && g.oneIn(5) {
 		return g.busAction(k)
 	}
+	if !g.plain && g.oneIn(25) {
+		return g.storedAction(k)
+	}
 	if len(g.soon) > 0 && g.oneIn(3) {
 		i := g.rng.IntN(len(g.soon))
 		next := g.soon[i]

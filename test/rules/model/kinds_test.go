@@ -164,6 +164,9 @@ func (k kind) change(g *generator) attributes {
 		name, value := k.change1(g)
 		a[name] = value
 	}
+	if !k.dead && g.oneIn(6) {
+		a["DeliveryPaused"] = pickOf(g, "true", "false", "false")
+	}
 	if k.implicit && g.oneIn(4) {
 		a["ImplicitDeadLetterQueue"] = pickOf(g, "true", "true", "false")
 	}

@@ -35,6 +35,7 @@ const (
 	GroupState_GROUP_STATE_DELAYED     GroupState = 5 // the queue's DelaySeconds hides its first message
 	GroupState_GROUP_STATE_DEAD_LETTER GroupState = 6 // the next receive moves its first message to the dead-letter queue
 	GroupState_GROUP_STATE_LIMIT       GroupState = 7 // ready, but the queue has as many messages in flight as it may
+	GroupState_GROUP_STATE_PAUSED      GroupState = 8 // ready, but the queue has DeliveryPaused
 )
 
 // Enum value maps for GroupState.
@@ -48,6 +49,7 @@ var (
 		5: "GROUP_STATE_DELAYED",
 		6: "GROUP_STATE_DEAD_LETTER",
 		7: "GROUP_STATE_LIMIT",
+		8: "GROUP_STATE_PAUSED",
 	}
 	GroupState_value = map[string]int32{
 		"GROUP_STATE_UNSPECIFIED": 0,
@@ -58,6 +60,7 @@ var (
 		"GROUP_STATE_DELAYED":     5,
 		"GROUP_STATE_DEAD_LETTER": 6,
 		"GROUP_STATE_LIMIT":       7,
+		"GROUP_STATE_PAUSED":      8,
 	}
 )
 
@@ -1036,7 +1039,7 @@ const file_transport_grpc_inspection_proto_rawDesc = "" +
 	"\bgroup_id\x18\x02 \x01(\tR\agroupId\"L\n" +
 	"\x14ReleaseGroupResponse\x12\x1a\n" +
 	"\bmessages\x18\x01 \x01(\x03R\bmessages\x12\x18\n" +
-	"\asession\x18\x02 \x01(\bR\asession*\xd8\x01\n" +
+	"\asession\x18\x02 \x01(\bR\asession*\xf0\x01\n" +
 	"\n" +
 	"GroupState\x12\x1b\n" +
 	"\x17GROUP_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -1046,7 +1049,8 @@ const file_transport_grpc_inspection_proto_rawDesc = "" +
 	"\x15GROUP_STATE_IN_FLIGHT\x10\x04\x12\x17\n" +
 	"\x13GROUP_STATE_DELAYED\x10\x05\x12\x1b\n" +
 	"\x17GROUP_STATE_DEAD_LETTER\x10\x06\x12\x15\n" +
-	"\x11GROUP_STATE_LIMIT\x10\a2\xb9\x04\n" +
+	"\x11GROUP_STATE_LIMIT\x10\a\x12\x16\n" +
+	"\x12GROUP_STATE_PAUSED\x10\b2\xb9\x04\n" +
 	"\n" +
 	"Inspection\x12h\n" +
 	"\x13LookUpDeduplication\x12'.seriatim.v1.LookUpDeduplicationRequest\x1a(.seriatim.v1.LookUpDeduplicationResponse\x12n\n" +

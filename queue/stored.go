@@ -1,0 +1,203 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// The commands of this file are for operators. They name messages by their sequence numbers, also on
+// standard queues, and need no receive.
+
+// DeleteStored deletes stored messages in any state. Their deduplication ids stay known.
+type DeleteStored struct {
+	Queue     string
+	Sequences []SequenceNumber // 1..StoredEntriesMax
+	Force     bool             // includes messages in flight
+}
+
+// QueueName implements Command.
+func (c *DeleteStored) QueueName() string { return c.Queue }
+
+// Validate checks the sequence numbers.
+func (c *DeleteStored) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	return checkStored(c.Sequences)
+}
+
+// checkStored checks the number of sequence numbers, and that none is repeated.
+func checkStored(sequences []SequenceNumber) *Error {
+	if n := len(sequences); n == 0 || n > limits.StoredEntriesMax {
+		return refusal.InvalidParameter("Name 1 to ", strconv.Itoa(limits.StoredEntriesMax), " messages. You have named ", strconv.Itoa(n),
+			".")
+	}
+	for i, sequence := range sequences {
+		if slices.Contains(sequences[:i], sequence) {
+			return refusal.InvalidValue(sequence.String(), "SequenceNumber", "It is repeated.")
+		}
+	}
+	return nil
+}
+
+func (c *DeleteStored) apply(b *Broker) (Result, *Error) {
+	q := b.beginNow(c.Queue)
+	if q == nil {
+		return nil, refusal.NoSuchQueue()
+	}
+	out := EntriesDone{Errs: make([]*Error, len(c.Sequences))}
+	for i, sequence := range c.Sequences {
+		m, err := b.storedMessage(q, sequence, c.Force)
+		if err != nil {
+			out.Errs[i] = err
+			continue
+		}
+		b.takeOut(q, m)
+	}
+	return out, nil
+}
+
+// storedMessage finds a message in any state. It refuses one in flight unless force is set.
+func (b *Broker) storedMessage(q *Queue, sequence SequenceNumber, force bool) (*Message, *Error) {
+	m, ok := q.find(uint64(sequence))
+	if !ok || q.expired(m, b.now) {
+		m, ok = q.scheduledMessage(uint64(sequence), b.now), true
+	}
+	switch {
+	case m == nil || !ok:
+		return nil, refusal.New(refusal.MessageNotFound, "There is no message with the sequence number ", sequence.String(), ".")
+	case !force && m.delivered() && q.inFlightNow(m, b.now):
+		return nil, refusal.New(refusal.MessageInFlight, "The message with the sequence number ", sequence.String(),
+			" is in flight. Wait until it is visible again, release its group, or use force.")
+	}
+	return m, nil
+}
+
+// takeOut removes a message in any state. Later calls with its receipt handles are refused, or
+// change nothing.
+func (b *Broker) takeOut(q *Queue, m *Message) {
+	if stored, scheduled := q.scheduled.Get(m.sequence); scheduled {
+		q.removeScheduled(b.key, stored)
+		return
+	}
+	q.endAttempt(b.key, m, true)
+	q.remove(b.key, m)
+}
+
+// MoveStored moves stored messages to another queue of the same account and type, in the order of
+// their sequence numbers. A message keeps its MessageId, body, attributes, group and deduplication
+// id. Sent time and receive count begin anew. A scheduled message stays scheduled, a deferred one
+// becomes visible.
+//
+// The deduplication of the destination is not involved, as with dead letters: an acknowledged message
+// is never dropped as a duplicate.
+type MoveStored struct {
+	Queue       string
+	Destination string           // empty: the queue from which each message was dead-lettered
+	Sequences   []SequenceNumber // 1..StoredEntriesMax
+	Force       bool             // includes messages in flight
+}
+
+// StoredMoved answers MoveStored, with one entry for each message of the command.
+type StoredMoved struct{ Entries []MovedEntry }
+
+// MovedEntry is the result of one message.
+type MovedEntry struct {
+	Err         *Error // if set, the message has not moved and the other fields are empty
+	Destination string
+	Sequence    SequenceNumber // in the destination
+}
+
+func (StoredMoved) result() {}
+
+// QueueName implements Command.
+func (c *MoveStored) QueueName() string { return c.Queue }
+
+// Validate checks the sequence numbers and the name of the destination.
+func (c *MoveStored) Validate() *Error {
+	if err := checkQueueName(c.Queue); err != nil {
+		return err
+	}
+	if tooLongName(c.Destination) {
+		return refusal.NoSuchResource("destination")
+	}
+	return checkStored(c.Sequences)
+}
+
+func (c *MoveStored) apply(b *Broker) (Result, *Error) {
+	q := b.beginNow(c.Queue)
+	if q == nil {
+		return nil, refusal.NoSuchQueue()
+	}
+	if c.Destination != "" {
+		if err := b.checkDestination(q, c.Destination, "destination"); err != nil {
+			return nil, err
+		}
+	}
+	order := make([]int, len(c.Sequences))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int { return cmp.Compare(c.Sequences[x], c.Sequences[y]) })
+	out := StoredMoved{Entries: make([]MovedEntry, len(c.Sequences))}
+	for _, i := range order {
+		out.Entries[i] = b.moveStored(q, c, c.Sequences[i])
+	}
+	return out, nil
+}
+
+func (b *Broker) moveStored(q *Queue, c *MoveStored, sequence SequenceNumber) MovedEntry {
+	m, err := b.storedMessage(q, sequence, c.Force)
+	if err != nil {
+		return MovedEntry{Err: err}
+	}
+	destination := c.Destination
+	if destination == "" {
+		if m.extra == nil || m.extra.deadLetterSource == "" {
+			return MovedEntry{Err: refusal.New(refusal.ResourceNotFound, "The message with the sequence number ", sequence.String(),
+				" was not dead-lettered, so it has no source. Name a destination.")}
+		}
+		destination = m.extra.deadLetterSource
+		if err := b.checkDestination(q, destination, "destination"); err != nil {
+			return MovedEntry{Err: err}
+		}
+	}
+	to := b.beginNow(destination)
+	scheduled := q.isScheduled(m.sequence, b.now)
+	m = m.detached()
+	e := SendEntry{GroupID: m.group, DelaySeconds: Some(0)}
+	s := sending{
+		entry: &e, moved: true, body: m.body, id: m.id(b.key, q.incarnation), published: m.published(),
+		ids: deduplication.IDs{Own: m.deduplicationID, Group: m.group},
+	}
+	if m.extra != nil {
+		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
+	}
+	if scheduled {
+		s.scheduledAt = m.delivery.visibleAt
+	}
+	b.takeOut(q, m)
+	b.accept(to, &s, m.sender)
+	return MovedEntry{Destination: destination, Sequence: SequenceNumber(to.lastSequence)}
+}
+
+// checkDestination refuses a destination of messages of source. Queues of other accounts stay hidden.
+// parameter is its name in the error.
+func (b *Broker) checkDestination(source *Queue, destination, parameter string) *Error {
+	to, ok := b.queues.Get(destination)
+	switch {
+	case !ok || access.OwnerOf(destination) != access.OwnerOf(source.name):
+		return refusal.NoSuchResource(parameter)
+	case to.attributes.FIFO != source.attributes.FIFO:
+		return refusal.InvalidParameter("The destination queue must be of the same type as the source queue.")
+	case destination == source.name:
+		return refusal.InvalidParameter("The destination queue must not be the source queue.")
+	}
+	return nil
+}
