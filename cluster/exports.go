@@ -84,6 +84,8 @@ type (
 	Upgrade           = membership.Upgrade
 	UpgradeMember     = membership.UpgradeMember
 	Holder            = membership.Holder
+	Provider          = membership.Provider
+	NodeAnswer        = membership.NodeAnswer
 )
 
 // Kinds of refusals.

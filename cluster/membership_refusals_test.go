@@ -29,7 +29,7 @@ func TestOnlyMembersChangeTheMembers(t *testing.T) {
 	member, cluster := c.nodes[1-at].process.nodeID, leader.process.clusterID()
 	const evil = "evil-12345678"
 	refusedOps := []string{membership.OpMembers, membership.OpAdd, membership.OpRemove, membership.OpPromote, membership.OpReplace,
-		membership.OpTransfer, membership.OpIsMember, membership.OpProbe, membership.OpWrap, membership.OpHolder, "nonsense"}
+		membership.OpTransfer, membership.OpIsMember, membership.OpProbe, membership.OpWrap, membership.OpAsk, "nonsense"}
 	for _, at := range c.nodes {
 		for _, tc := range []struct {
 			name     string

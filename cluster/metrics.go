@@ -67,6 +67,8 @@ func (n *Node) Metrics() []Metric {
 	metrics = append(metrics,
 		histogramMetric(c.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
 		histogramMetric(c.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."),
+		histogramMetric(c.Commits, "seriatim_raft_commit_seconds", "Time from the proposal of a log entry by this node, the leader, to "+
+			"its application."),
 		histogramMetric(c.Sojourn, "seriatim_message_sojourn_seconds",
 			"Time from a message's arrival in its queue to its deletion, of those deleted while this node led."))
 	n.process.network.Refusals(func(why string, count uint64) {

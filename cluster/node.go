@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/history"
 	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/membership"
@@ -68,6 +69,9 @@ type Node struct {
 	membership.Operations // the methods that operators call
 	members               *membership.Coordinator
 
+	sampler  sampler
+	requests ClientRequests
+
 	accessSeen *access.Table // used by the goroutine of the state machine
 }
 
@@ -92,6 +96,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		counts: leader.NewCounters(cfg.Limits.QueueTotals),
 		links:  make(map[string]*forward.Link),
 	}
+	n.sampler.history, n.requests.Seconds = history.New(), newRequestSeconds()
 	requests, err := route.NewRequests(cfg.Random)
 	if err != nil {
 		return nil, fmt.Errorf("opening the node: %w", err)
@@ -119,6 +124,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.members.Run(n.running.Go)
 	n.running.Go(n.catchUpAfterStart)
 	n.running.Go(n.runSealing)
+	n.openHistory()
 	n.follower.Go(func() {
 		n.auditor.Run(n.stages.closing, audit.Node{Group: n.group, Replica: n.replica, Report: n.reportAudit, Fatal: n.fatal})
 	})

@@ -46,6 +46,8 @@ type Config struct {
 	// NetHTTP makes net/http serve all requests, over HTTP/1.1 only. Otherwise packages http1 and
 	// http2 serve most of them.
 	NetHTTP bool
+	// Opened is called with each accepted connection, and closed when it is closed; may be nil.
+	Opened func(net.Conn) (closed func())
 	// OnShutdown is called when Shutdown begins, to end waiting requests such as long polls. It
 	// returns at once.
 	OnShutdown func()
@@ -85,6 +87,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
 		listener: limits.NewListener(listener, limits.Config{
 			ConnectionsMax: cfg.ConnectionsMax, PerAddress: cfg.PerAddress, Logger: cfg.Logger, Now: cfg.Now,
+			Opened: cfg.Opened,
 		}), budget: cfg.Budget,
 		waits: cfg.OnShutdown, done: make(chan error, 1), log: cfg.Logger,
 	}

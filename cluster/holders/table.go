@@ -12,6 +12,19 @@ import (
 type Holder struct {
 	Address   string `json:"address"`             // of its connection, with the port
 	AccessKey string `json:"accessKey,omitempty"` // id; empty: the request had none
+	Protocol  string `json:"protocol,omitempty"`  // of the request: json, query or grpc
+	UserAgent string `json:"userAgent,omitempty"` // as the client names itself
+}
+
+// textMax bounds the texts of clients, in bytes.
+const textMax = 256
+
+// NewHolder returns a Holder with texts of bounded length.
+func NewHolder(address, accessKey, protocol, userAgent string) Holder {
+	return Holder{
+		Address: address, AccessKey: accessKey[:min(len(accessKey), textMax)], Protocol: protocol,
+		UserAgent: userAgent[:min(len(userAgent), textMax)],
+	}
 }
 
 // Caller returns the client that sent a command.
@@ -28,6 +41,9 @@ type Hold struct {
 	Sequence   uint64          `json:"sequence,omitempty"`   // of the message
 	ReceivedAt queue.Timestamp `json:"receivedAt,omitempty"` // of the message, in log time
 	Lock       uint64          `json:"lock,omitempty"`       // seal of the token; 0: no lock
+	// MessageID and Receives name a message of a standard queue, without a group.
+	MessageID []byte `json:"messageId,omitempty"`
+	Receives  int64  `json:"receives,omitempty"` // its receive count
 }
 
 // Found is the holder of a Hold.
@@ -43,11 +59,12 @@ const (
 	holdersShared = 4096
 )
 
-// record is the last receive or lock of a group. The zero record is empty.
+// record is the last receive or lock of a group, or of a message without one. The zero record is
+// empty.
 type record struct {
-	key         uint64 // hash of queue, group and kind (receive or lock)
+	key         uint64 // hash of queue, group and kind (receive or lock), or of queue and message id
 	at          queue.Timestamp
-	first, last uint64 // sequence numbers; the seal of a lock in first
+	first, last uint64 // sequence numbers; the seal of a lock, or the receive count of a message, in first
 	again       bool   // repeated an earlier receive with its attempt id
 	by          *Holder
 }
@@ -57,7 +74,24 @@ type Table struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
 	sets    [][ways]record // nil before the first record
+	singles [][ways]record // of messages of standard queues; nil before the first one
 	holders map[Holder]*Holder
+}
+
+// ReceivedSingle records the messages of one receive from a standard queue.
+func (t *Table) ReceivedSingle(by Holder, name string, messages []queue.ReceivedMessage, at queue.Timestamp) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.prepare()
+	if t.singles == nil {
+		t.singles = make([][ways]record, setsMax)
+	}
+	shared := t.share(by)
+	for i := range messages {
+		r := record{key: t.keyOfMessage(name, messages[i].MessageID[:]), at: at, by: shared}
+		r.first = uint64(messages[i].ReceiveCount) //nolint:gosec // above zero
+		*slotFor(&t.singles[r.key%setsMax], r.key) = r
+	}
 }
 
 // Received records the messages of one receive, sorted by group. again reports that it repeats an
@@ -86,23 +120,43 @@ func (t *Table) Locked(by Holder, name, session string, lock uint64, at queue.Ti
 
 // put replaces the record of the group, or the oldest one in its set.
 func (t *Table) put(name, group string, r record, by Holder) {
+	t.prepare()
 	if t.sets == nil {
-		t.seed, t.sets, t.holders = maphash.MakeSeed(), make([][ways]record, setsMax), map[Holder]*Holder{}
+		t.sets = make([][ways]record, setsMax)
 	}
-	r.key = t.key(name, group, r.last == 0)
-	set := &t.sets[r.key%setsMax]
+	r.key, r.by = t.key(name, group, r.last == 0), t.share(by)
+	*slotFor(&t.sets[r.key%setsMax], r.key) = r
+}
+
+// prepare makes the Table ready for its first record.
+func (t *Table) prepare() {
+	if t.holders == nil {
+		t.seed, t.holders = maphash.MakeSeed(), map[Holder]*Holder{}
+	}
+}
+
+// slotFor returns the slot of a key, or else the one with the oldest record.
+func slotFor(set *[ways]record, key uint64) *record {
 	into := &set[0]
 	for i := range set {
-		if set[i].key == r.key {
-			into = &set[i]
-			break
+		if set[i].key == key {
+			return &set[i]
 		}
 		if set[i].at < into.at {
 			into = &set[i]
 		}
 	}
-	r.by = t.share(by)
-	*into = r
+	return into
+}
+
+// keyOfMessage returns the key of a message without a group. It is never zero.
+func (t *Table) keyOfMessage(name string, id []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	_, _ = h.WriteString(name)
+	_ = h.WriteByte(0) // separator: in no name
+	_, _ = h.Write(id)
+	return h.Sum64() | 1<<63
 }
 
 // share returns the same pointer for equal clients.
@@ -113,7 +167,10 @@ func (t *Table) share(by Holder) *Holder {
 	if len(t.holders) >= holdersShared {
 		clear(t.holders)
 	}
-	shared := &Holder{Address: strings.Clone(by.Address), AccessKey: strings.Clone(by.AccessKey)}
+	shared := &Holder{
+		Address: strings.Clone(by.Address), AccessKey: strings.Clone(by.AccessKey), Protocol: strings.Clone(by.Protocol),
+		UserAgent: strings.Clone(by.UserAgent),
+	}
 	t.holders[*shared] = shared
 	return shared
 }
@@ -136,11 +193,18 @@ func (t *Table) key(name, group string, lock bool) uint64 {
 func (t *Table) Find(h Hold) (Found, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.sets == nil {
+	sets := t.sets
+	if len(h.MessageID) > 0 {
+		sets = t.singles
+	}
+	if sets == nil {
 		return Found{}, false
 	}
 	key := t.key(h.Queue, h.Group, h.Lock != 0)
-	set := &t.sets[key%setsMax]
+	if len(h.MessageID) > 0 {
+		key = t.keyOfMessage(h.Queue, h.MessageID)
+	}
+	set := &sets[key%setsMax]
 	for i := range set {
 		if r := &set[i]; r.key == key && r.is(h) {
 			return Found{Holder: *r.by, Since: r.at}, true
@@ -152,7 +216,10 @@ func (t *Table) Find(h Hold) (Found, bool) {
 // is reports whether the record matches the current hold. A repeated receive does not change the
 // time in the state.
 func (r *record) is(h Hold) bool {
-	if h.Lock != 0 {
+	switch {
+	case len(h.MessageID) > 0:
+		return r.first == uint64(h.Receives) //nolint:gosec // only compared
+	case h.Lock != 0:
 		return r.first == h.Lock
 	}
 	return r.first <= h.Sequence && h.Sequence <= r.last && (r.at == h.ReceivedAt || r.again && r.at > h.ReceivedAt)

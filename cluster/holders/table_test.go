@@ -2,6 +2,7 @@ package holders
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue"
@@ -107,5 +108,29 @@ func BenchmarkReceived(b *testing.B) {
 	for b.Loop() {
 		table.Received(by, "orders.fifo", groups[i%len(groups)], queue.Timestamp(i), false)
 		i++
+	}
+}
+
+// A message of a standard queue is found by its id and its receive count.
+func TestMessagesOfStandardQueues(t *testing.T) {
+	t.Parallel()
+	var table Table
+	message := queue.ReceivedMessage{MessageID: queue.MessageID{1, 2, 3}, ReceiveCount: 2}
+	by := NewHolder("10.0.0.1:1", "key", "json", strings.Repeat("u", 1000))
+	hold := Hold{Queue: "jobs", MessageID: message.MessageID[:], Receives: 2}
+	if _, found := table.Find(hold); found {
+		t.Error("an empty table finds a holder")
+	}
+	table.ReceivedSingle(by, "jobs", []queue.ReceivedMessage{message}, 7)
+	if f, found := table.Find(hold); !found || f.Holder != by || f.Since != 7 || len(f.UserAgent) != textMax {
+		t.Errorf("%+v, %t", f, found)
+	}
+	for _, other := range []Hold{
+		{Queue: "jobs", MessageID: message.MessageID[:], Receives: 3}, {Queue: "other", MessageID: message.MessageID[:], Receives: 2},
+		{Queue: "jobs", MessageID: []byte{1}, Receives: 2}, {Queue: "jobs", Group: "g", Sequence: 2},
+	} {
+		if f, found := table.Find(other); found {
+			t.Errorf("%+v finds %+v", other, f)
+		}
 	}
 }

@@ -351,6 +351,7 @@ func (c *groupCommitter) collect(flights <-chan flight) {
 // finished notes that an entry is applied or has failed.
 func (c *groupCommitter) finished(f flight) {
 	now := c.options.monotonic()
+	c.options.counters.Commits.Observe((now - f.began).Seconds())
 	c.mu.Lock()
 	c.delay.begin(len(f.commands), c.commands, now-f.began, now)
 	c.mu.Unlock()

@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -96,6 +97,10 @@ type Operations interface {
 	PromoteMember(ctx context.Context, change Change) error
 	ReplaceMember(ctx context.Context, change Change) error
 	HolderOf(ctx context.Context, name string, g *queue.GroupInfo) (h Holder, missing []string)
+	HoldersOf(ctx context.Context, holds []holders.Hold) (list []Holder, missing []string)
+	Provide(subject string, answer Provider)
+	AskAll(ctx context.Context, subject string, query any) (answers []NodeAnswer, missing []string, err error)
+	AskOne(ctx context.Context, node, subject string, query any) (NodeAnswer, error)
 
 	MoveLeadership(ctx context.Context, change Change) error
 	TransferLeadership(ctx context.Context) error
@@ -121,14 +126,17 @@ type Coordinator struct {
 	drained       atomic.Bool
 	drainResigned atomic.Int64  // when this node, drained, last transferred leadership, monotonic
 	fitness       wakeup.Signal // ReasonToResign may have changed
-	holderAsks    chan struct{} // a semaphore of HolderOf
+	asks          chan struct{} // a semaphore of questions to all members
+	providers     sync.Map      // Provider by subject
 }
 
 // New returns the Coordinator of a node.
 func New(n Node) *Coordinator {
-	return &Coordinator{
-		node: n, changing: make(chan struct{}, 1), fitness: wakeup.NewSignal(), holderAsks: make(chan struct{}, holderAsksMax),
+	c := &Coordinator{
+		node: n, changing: make(chan struct{}, 1), fitness: wakeup.NewSignal(), asks: make(chan struct{}, asksMax),
 	}
+	c.Provide(subjectHolders, c.findHolders)
+	return c
 }
 
 // Run does everything that needs no request, until the node closes. It calls start for each

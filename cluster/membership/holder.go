@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/queue"
@@ -13,8 +14,8 @@ type Holder struct {
 	Node string // its name
 }
 
-// holderAsksMax bounds the calls of HolderOf that ask other nodes at the same time.
-const holderAsksMax = 2
+// subjectHolders is the subject of questions about the clients that hold something.
+const subjectHolders = "holders"
 
 // HolderOf finds the client that holds a message group of a queue. Each node remembers the
 // clients that it served, so this one asks the others if it does not find the client. missing
@@ -27,35 +28,46 @@ func (c *Coordinator) HolderOf(ctx context.Context, name string, g *queue.GroupI
 	if found, ok := c.node.Holders.Find(hold); ok {
 		return Holder{found, c.node.NodeName}, nil
 	}
-	select {
-	case c.holderAsks <- struct{}{}:
-		defer func() { <-c.holderAsks }()
-	case <-ctx.Done():
-		return Holder{}, nil
+	found, missing := c.HoldersOf(ctx, []holders.Hold{hold})
+	if len(found) == 0 {
+		return Holder{}, missing
 	}
-	answers := c.askNodes(ctx, c.OtherMembers(), Request{Op: OpHolder, Hold: &hold})
-	list := c.memberList()
-	for i := range list.Members {
-		m := &list.Members[i]
-		a, asked := answers[m.NodeID]
-		switch {
-		case !asked:
-		case a.err != nil || a.answer.Verdict != Done: // it is gone, or its program refuses the request
-			missing = append(missing, list.label(m))
-		case a.answer.Holder != nil && a.answer.Holder.Since >= h.Since:
-			h = Holder{*a.answer.Holder, list.label(m)}
-		}
-	}
-	return h, missing
+	return found[0], missing
 }
 
-// answerHolder answers an OpHolder of another node.
-func (c *Coordinator) answerHolder(hold *holders.Hold) Answer {
-	answer := answerOf(nil)
-	if hold != nil {
-		if found, ok := c.node.Holders.Find(*hold); ok {
-			answer.Holder = &found
+// HoldersOf finds the clients of several holds, in the same order. A zero Holder is unknown.
+func (c *Coordinator) HoldersOf(ctx context.Context, holds []holders.Hold) (list []Holder, missing []string) {
+	answers, missing, err := c.AskAll(ctx, subjectHolders, holds)
+	if err != nil {
+		return nil, missing
+	}
+	list = make([]Holder, len(holds))
+	for _, a := range answers {
+		var found []*holders.Found
+		if json.Unmarshal(a.Content, &found) != nil || len(found) != len(holds) {
+			missing = append(missing, a.Node)
+			continue
+		}
+		for i, f := range found {
+			if f != nil && f.Since >= list[i].Since {
+				list[i] = Holder{*f, a.Node}
+			}
 		}
 	}
-	return answer
+	return list, missing
+}
+
+// findHolders answers a question of HoldersOf.
+func (c *Coordinator) findHolders(_ context.Context, query json.RawMessage) (any, error) {
+	var holds []holders.Hold
+	if err := json.Unmarshal(query, &holds); err != nil {
+		return nil, err
+	}
+	list := make([]*holders.Found, len(holds))
+	for i, hold := range holds {
+		if found, ok := c.node.Holders.Find(hold); ok {
+			list[i] = &found
+		}
+	}
+	return list, nil
 }

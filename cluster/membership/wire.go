@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
-	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
@@ -30,7 +30,7 @@ const (
 	OpProbe    = "probe"     // does the receiver answer?
 	OpDrain    = "drain"     // the receiver prepares for a stop
 	OpUncordon = "uncordon"  // the receiver ends that
-	OpHolder   = "holder"    // which client of the receiver has Hold?
+	OpAsk      = "ask"       // what does the receiver say about Subject?
 	OpWrap     = "wrap"      // the receiver wraps the sealing key for From
 )
 
@@ -46,7 +46,8 @@ type Request struct {
 	BudgetMillis int64               `json:"budgetMillis,omitempty"`
 	Record       *storage.Membership `json:"record,omitempty"`    // of an invitation
 	Proof        string              `json:"proof,omitempty"`     // of a join or invitation, see ProofOf
-	Hold         *holders.Hold       `json:"hold,omitempty"`      // of OpHolder
+	Subject      string              `json:"subject,omitempty"`   // of OpAsk
+	Query        json.RawMessage     `json:"query,omitempty"`     // of OpAsk
 	PublicKey    []byte              `json:"publicKey,omitempty"` // of From, in OpWrap
 }
 
@@ -76,8 +77,8 @@ type Answer struct {
 	Encryption *EncryptionStatus `json:"encryption,omitempty"`
 	PublicKey  []byte            `json:"publicKey,omitempty"` // for wrapping the sealing key
 
-	Holder *holders.Found `json:"holder,omitempty"` // answer to OpHolder; nil: unknown
-	Wrap   *WrappedKey    `json:"wrap,omitempty"`   // answer to OpWrap
+	Content json.RawMessage `json:"content,omitempty"` // answer to OpAsk
+	Wrap    *WrappedKey     `json:"wrap,omitempty"`    // answer to OpWrap
 }
 
 const (
@@ -260,8 +261,8 @@ func (c *Coordinator) answer(ctx context.Context, from string, r Request) Answer
 		answer := answerOf(c.drainHere(ctx, r.Op))
 		answer.Drained = c.drained.Load()
 		return answer
-	case r.Op == OpHolder:
-		return c.answerHolder(r.Hold)
+	case r.Op == OpAsk:
+		return c.answerAsk(ctx, r)
 	case c.node.Leads():
 		return c.executeChange(ctx, r)
 	case r.Final:

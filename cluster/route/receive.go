@@ -65,10 +65,15 @@ func (rt *Router) noteHolder(ctx context.Context, cmd queue.Command, reply *Repl
 	switch c := cmd.(type) {
 	case *queue.ReceiveMessages:
 		received, ok := reply.Result.(queue.MessagesReceived)
-		if !ok || len(received.Messages) == 0 || received.Messages[0].Sequence == 0 || c.Options != nil && c.Options.Delete {
-			return // no group is held
+		if !ok || len(received.Messages) == 0 || c.Options != nil && c.Options.Delete {
+			return // nothing is held
 		}
-		if caller, ok := ctx.Value(holders.CallerKey{}).(holders.Caller); ok {
+		caller, ok := ctx.Value(holders.CallerKey{}).(holders.Caller)
+		switch {
+		case !ok:
+		case received.Messages[0].Sequence == 0: // of a standard queue
+			rt.node.Holders.ReceivedSingle(caller.Caller(), c.Queue, received.Messages, reply.LogTime)
+		default:
 			rt.node.Holders.Received(caller.Caller(), c.Queue, received.Messages, reply.LogTime, received.Replayed)
 		}
 	case *queue.AcceptSession:

@@ -22,6 +22,7 @@ const (
 	bootsName      = "boots.json"
 	MembershipName = "cluster.json"
 	AddressesName  = "addresses.json"
+	HistoryName    = "history.dat"
 )
 
 // Dir is the data directory of a node, locked by this process. It holds the identity of the node,

@@ -32,8 +32,9 @@ func devNode(t *testing.T, settings ...string) string {
 	out := collect(outRead)
 	var words strings.Builder
 	code := make(chan int, 1) // the one result
+	dir := t.TempDir()        // before the cleanup below: it is removed after the node has ended
 	go func() {
-		c := run(ctx, append([]string{"dev", "--base-port", strconv.Itoa(base), "--data-dir", t.TempDir(), "--aws-cooldowns"}, settings...),
+		c := run(ctx, append([]string{"dev", "--base-port", strconv.Itoa(base), "--data-dir", dir, "--aws-cooldowns"}, settings...),
 			strings.NewReader(""), outWrite, &words)
 		_ = outWrite.Close()
 		code <- int(c)
@@ -55,6 +56,8 @@ var (
 	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z`)
 	seconds    = regexp.MustCompile(`(Timestamp["\s:]+|AtMs": |ntilMs": |sinceMs": )\d{10,13}`)
+	rates      = regexp.MustCompile(`,\s+"rates": \{[^}]*\}`)
+	agents     = regexp.MustCompile(`grpc-go/[0-9.]+`)
 	clients    = regexp.MustCompile(`(client at |Held by +|"address": ")127\.0\.0\.1:\d+`)
 )
 
@@ -116,6 +119,7 @@ func replay(t *testing.T, endpoint, script string) string {
 		out = timestamps.ReplaceAllString(out, "<time>")
 		out = seconds.ReplaceAllString(out, "$1<time>")
 		out = clients.ReplaceAllString(out, "$1<client>")
+		out = agents.ReplaceAllString(rates.ReplaceAllString(out, ""), "grpc-go/<version>")
 		fmt.Fprintf(&b, "\n$ %s%s[%d]\n", command, out, code)
 	}
 	return b.String()

@@ -150,6 +150,7 @@ func (c *Call) resolve(line Line, input any) error {
 	resource = service.Resource{Name: strings.Clone(resource.Name), Topic: strings.Clone(resource.Topic)}
 	c.Resource = resource
 	c.Record.Queue, c.Record.Topic, c.Record.Permission = resource.Name, resource.Topic, line.Permission
+	c.Record.Announce()
 	if !c.unsigned(line, input) {
 		if err := c.authorize(line, input); err != nil {
 			return err

@@ -80,6 +80,7 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 // permit sets the resource of the call, and refuses callers without the permission or quota.
 func (c *call) permit(resource service.Resource) error {
 	c.Resource = resource
+	c.Record.Announce()
 	if err := c.authorize(c.server.Node.Access()); err != nil {
 		return err
 	}
@@ -154,6 +155,7 @@ func (c *call) end(ctx context.Context, err error) error {
 	if c.Record.Action != "" {
 		c.server.Calls.Report(ctx, c.Record)
 	}
+	c.server.Calls.End(c.Record)
 	return err
 }
 

@@ -26,7 +26,7 @@ type inbound struct {
 
 // Caller implements holders.Caller.
 func (in *inbound) Caller() holders.Holder {
-	return holders.Holder{Address: in.request.RemoteAddr, AccessKey: in.identity.AccessKeyID}
+	return holders.NewHolder(in.request.RemoteAddr, in.identity.AccessKeyID, protocol, in.request.Header.Get("User-Agent"))
 }
 
 // inboundOf returns the request of a call.

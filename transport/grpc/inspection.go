@@ -117,7 +117,12 @@ func (c *call) addHolder(ctx context.Context, g *queue.GroupInfo, out *seriatimp
 		if h.AccessKey != "" {
 			key = "with the access key " + h.AccessKey
 		}
-		out.Holder = &seriatimpb.GroupHolder{Address: h.Address, AccessKey: h.AccessKey, Node: h.Node, SinceMs: int64(h.Since)}
+		if h.UserAgent != "" {
+			key += fmt.Sprintf(", user agent %q", h.UserAgent)
+		}
+		out.Holder = &seriatimpb.GroupHolder{
+			Address: h.Address, AccessKey: h.AccessKey, Node: h.Node, SinceMs: int64(h.Since), Protocol: h.Protocol, UserAgent: h.UserAgent,
+		}
 		out.Explanation += fmt.Sprintf(" The receiver is the client at %s, %s; the node %s served it at %s.", h.Address, key, h.Node,
 			clock(h.Since))
 	case len(missing) > 0:

@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,9 +71,10 @@ func TestGroups(t *testing.T) {
 		t.Helper()
 		h := g.GetHolder()
 		if !strings.HasPrefix(h.GetAddress(), "127.0.0.1:") || h.GetNode() == "" || h.GetSinceMs() == 0 ||
-			h.GetSinceMs() > g.GetUntilMs() || h.GetAccessKey() != "" ||
+			h.GetSinceMs() > g.GetUntilMs() || h.GetAccessKey() != "" || h.GetProtocol() != "grpc" ||
+			!strings.HasPrefix(h.GetUserAgent(), "grpc-go/") ||
 			!strings.Contains(g.GetExplanation(), "The receiver is the client at "+h.GetAddress()+
-				", without an access key; the node "+h.GetNode()+" served it at ") {
+				", without an access key, user agent "+strconv.Quote(h.GetUserAgent())+"; the node "+h.GetNode()+" served it at ") {
 			t.Errorf("held by %v: %s", h, g.GetExplanation())
 		}
 	}

@@ -21,8 +21,9 @@ type Listener struct {
 	hosts   *hostlimit.Limit
 	refused *hostlimit.Refusals
 	work    *unverified.Limiter
-	slots   chan struct{} // capacity: the most connections; an element is one open connection
-	done    chan struct{} // closed by Close
+	opened  func(net.Conn) (closed func()) // may be nil
+	slots   chan struct{}                  // capacity: the most connections; an element is one open connection
+	done    chan struct{}                  // closed by Close
 	once    sync.Once
 	open    atomic.Int64
 	held    atomic.Uint64 // times a connection had to wait for another to end
@@ -39,6 +40,8 @@ type Config struct {
 	PerAddress int
 	Logger     *slog.Logger
 	Now        func() time.Time
+	// Opened is called with each accepted connection, and closed when it is closed; may be nil.
+	Opened func(net.Conn) (closed func())
 }
 
 // NewListener bounds the connections of a listener.
@@ -52,7 +55,7 @@ func NewListener(l net.Listener, cfg Config) *Listener {
 	}
 	return &Listener{
 		Listener: l, hosts: hostlimit.New(math.MaxInt, perAddress), refused: newRefusals(cfg.Logger, cfg.Now),
-		work:  unverified.New(cfg.Now),
+		work: unverified.New(cfg.Now), opened: cfg.Opened,
 		slots: make(chan struct{}, cfg.ConnectionsMax), done: make(chan struct{}), byHost: make(map[string]*list.List),
 	}
 }
@@ -98,6 +101,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		l.open.Add(1)
 		accepted := &limitedConn{Conn: conn, listener: l, host: host}
+		if l.opened != nil {
+			accepted.ended = l.opened(accepted)
+		}
 		l.noteSilent(accepted)
 		return l.work.Wrap(accepted), nil
 	}
@@ -169,6 +175,7 @@ type limitedConn struct {
 	silent   *list.Element // its place among those without a whole request; nil: not among them
 	ofHost   *list.Element // and among those of its host
 	closed   sync.Once
+	ended    func() // may be nil
 }
 
 // NetConn returns the wrapped connection.
@@ -194,6 +201,9 @@ func (c *limitedConn) Close() error {
 	err := c.Conn.Close()
 	c.closed.Do(func() {
 		c.NoteRequest()
+		if c.ended != nil {
+			c.ended()
+		}
 		c.listener.hosts.End(c.RemoteAddr())
 		c.listener.open.Add(-1)
 		<-c.listener.slots

@@ -14,7 +14,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/connections"
 	"github.com/seriatimq/seriatim/transport/ops/document"
+	"github.com/seriatimq/seriatim/transport/ops/records"
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
@@ -49,7 +51,12 @@ type Options struct {
 	Spans func() service.Spans
 	// Connections describes the connections of both ports; may be nil.
 	Connections func() (clients, operators transport.Connections)
-	Tokens      Tokens
+	// Open knows the open connections of both ports; nil: none.
+	Open *connections.Table
+	// AuditRecords and LogRecords keep the newest records of the logs; nil: none.
+	AuditRecords, LogRecords *records.Ring
+
+	Tokens Tokens
 	// CertificatesEnd returns the ends of the certificates in use, by port; may be nil.
 	CertificatesEnd func() map[string]time.Time
 	// Debug writes debugging information about the process, by name; may be nil.
@@ -82,6 +89,9 @@ func New(o Options) *Admin {
 	}
 	registry := prometheus.NewRegistry()
 	a := &Admin{Options: o, mux: http.NewServeMux(), requests: newRequests(registry)}
+	if node, ok := o.Node.(historian); ok {
+		a.requests.history = node.ClientRequests()
+	}
 	if !o.LastBackup.IsZero() {
 		a.backedUp.Store(o.LastBackup.Unix())
 	}
@@ -100,7 +110,15 @@ func (a *Admin) Requests() *Requests { return a.requests }
 func (a *Admin) Stop() { a.stopping.Store(true) }
 
 // ServeHTTP serves one request of the admin port.
-func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c := a.Open.Of(adminPort, r.RemoteAddr); c != nil {
+		c.Begin(a.Now())
+		defer c.End()
+		who, _ := a.guard.caller(r)
+		c.Note(connections.Doing{Protocol: adminPort, Action: what(r), AccessKey: who.Name, UserAgent: r.UserAgent()})
+	}
+	a.mux.ServeHTTP(w, r)
+}
 
 func (a *Admin) live(w http.ResponseWriter, _ *http.Request) { a.say(w, http.StatusOK, "ok\n") }
 

@@ -203,7 +203,9 @@ func TestQueues(t *testing.T) {
 		return out
 	}
 	all := read("")
-	if len(all.Queues) != 3 || all.Next != "" || all.Queues[0] != (document.QueueCounts{Name: "a.fifo", Visible: 1, InFlight: 1}) {
+	if len(all.Queues) != 3 || all.Next != "" || all.Queues[0] != (document.QueueCounts{
+		Name: "a.fifo", Visible: 1, InFlight: 1, OldestSentAtMs: int64(start), Groups: 2, BlockedGroups: 1, DeduplicationIDs: 2,
+	}) || all.Queues[2].DeadLetterQueue != "b" {
 		t.Errorf("got %+v", all)
 	}
 	if page := read("?limit=1&after=a.fifo"); len(page.Queues) != 1 || page.Queues[0].Name != "b" || page.Next != "b" {

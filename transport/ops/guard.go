@@ -71,7 +71,7 @@ func (g *guard) wrap(of route) http.HandlerFunc {
 		case who.Role < of.needs:
 			g.refuse(w, r, who, http.StatusForbidden, "role",
 				"this call needs the role "+of.needs.String()+", and the token has the role "+who.Role.String())
-		case of.needs < Operate:
+		case of.needs < Operate || unaudited[of.pattern]:
 			of.serve(w, r)
 		default:
 			g.audited(w, r, who, of.serve)

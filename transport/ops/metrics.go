@@ -21,6 +21,15 @@ type Requests struct {
 	refused map[string]prometheus.Counter // authentication failures by error code
 	// seen caches the series, because finding one by its labels costs more than counting.
 	seen sync.Map // requestLabels to requestSeries
+	// history gets the counts for the history of the node; nil: the node keeps none.
+	history *cluster.ClientRequests
+}
+
+// waiting names the actions whose duration is not that of the server: they wait for messages, or
+// last as long as their stream.
+var waiting = map[string]bool{
+	"ReceiveMessage": true, "Receive": true, "Consume": true, "ConsumeSession": true, "AcceptSession": true, "SendStream": true,
+	"PublishStream": true,
 }
 
 type requestLabels struct{ action, code, protocol string }
@@ -78,6 +87,13 @@ func (r *Requests) Observe(request *service.Request) {
 	series := found.(requestSeries)
 	series.total.Inc()
 	series.seconds.Observe(request.Duration.Seconds())
+	if r.history == nil {
+		return
+	}
+	r.history.Total.Add(1)
+	if !waiting[request.Action] {
+		r.history.Seconds.Observe(request.Duration.Seconds())
+	}
 }
 
 func registerNode(registry *prometheus.Registry, a *Admin) {

@@ -29,16 +29,32 @@ func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 			if refusal != nil {
 				return refusal
 			}
-			list.Queues = append(list.Queues, document.QueueCounts{
-				Name: name, Visible: stats.Visible, InFlight: stats.NotVisible, Delayed: stats.Delayed, Deferred: stats.Deferred,
-			})
+			list.Queues = append(list.Queues, countsOf(v, name, &stats))
 		}
 		if len(names) == limit {
 			list.Next = list.Queues[limit-1].Name
 		}
 		return nil
 	})
+	if err == nil {
+		a.withRates(r.Context(), list.Queues)
+	}
 	a.answerRead(w, r, err, list)
+}
+
+// countsOf describes a queue that exists.
+func countsOf(v queue.View, name string, stats *queue.QueueStats) document.QueueCounts {
+	c := document.QueueCounts{
+		Name: name, Visible: stats.Visible, InFlight: stats.NotVisible, Delayed: stats.Delayed, Deferred: stats.Deferred,
+		OldestSentAtMs: int64(stats.OldestSentAt), Groups: stats.Groups, BlockedGroups: stats.BlockedGroups,
+		DeduplicationIDs: stats.DeduplicationEntries, DeadLetterQueue: v.DeadLetterQueue(name),
+	}
+	if c.DeadLetterQueue != "" {
+		if dead, refused := v.Stats(c.DeadLetterQueue); refused == nil {
+			c.DeadLetters = dead.Visible + dead.NotVisible + dead.Delayed + dead.Deferred
+		}
+	}
+	return c
 }
 
 // page reads the parameter limit, and answers an invalid one.

@@ -6,6 +6,7 @@ import (
 	"net/http/pprof"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/transport/ops/records"
 )
 
 // route is one endpoint of the admin port, with the role that it needs.
@@ -14,6 +15,9 @@ type route struct {
 	needs   Role
 	serve   http.HandlerFunc
 }
+
+// unaudited are the reads that live views repeat. Their calls would fill the audit log.
+var unaudited = map[string]bool{"GET /v1/audit": true, "GET /v1/logs": true}
 
 // routes lists the endpoints of the admin port.
 func (a *Admin) routes(metrics http.Handler) []route {
@@ -32,6 +36,19 @@ func (a *Admin) routes(metrics http.Handler) []route {
 		{"GET /v1/debug/{what}", Administrator, a.debug},
 		{"GET /v1/topics/{name}/deduplication", Operate, a.topicDeduplication},
 	}
+	if node, ok := a.Node.(historian); ok {
+		list = append(list, route{"GET /v1/history", Viewer, func(w http.ResponseWriter, r *http.Request) { a.historyOf(w, r, node) }})
+	}
+	if node, ok := a.Node.(holding); ok {
+		list = append(list, route{"GET /v1/holders", Viewer, func(w http.ResponseWriter, r *http.Request) { a.holders(w, r, node) }})
+	}
+	if node, ok := a.Node.(asking); ok && a.Open != nil {
+		a.provideConnections(node)
+		list = append(list,
+			route{"GET /v1/connections", Viewer, func(w http.ResponseWriter, r *http.Request) { a.openConnections(w, r, node) }},
+			route{"POST /v1/connections/close", Operate, func(w http.ResponseWriter, r *http.Request) { a.closeConnection(w, r, node) }})
+	}
+	list = append(list, a.recordRoutes()...)
 	if node, ok := a.Node.(archivist); ok {
 		list = append(list,
 			route{"GET /v1/backup", Administrator, a.guard.few(backupsMax,
@@ -58,6 +75,27 @@ func (a *Admin) routes(metrics http.Handler) []route {
 			route{"GET /debug/pprof/profile", Administrator, pprof.Profile},
 			route{"GET /debug/pprof/symbol", Administrator, pprof.Symbol},
 			route{"GET /debug/pprof/trace", Administrator, pprof.Trace})
+	}
+	return list
+}
+
+// recordRoutes lists the endpoints for the newest records of the logs.
+func (a *Admin) recordRoutes() (list []route) {
+	node, ok := a.Node.(asking)
+	if !ok {
+		return nil
+	}
+	for _, log := range []struct {
+		path, subject string
+		ring          *records.Ring
+	}{{"GET /v1/audit", subjectAudit, a.AuditRecords}, {"GET /v1/logs", subjectLogs, a.LogRecords}} {
+		if log.ring == nil {
+			continue
+		}
+		a.provideRecords(node, log.subject, log.ring)
+		list = append(list, route{log.path, Operate, func(w http.ResponseWriter, r *http.Request) {
+			a.recordsOf(w, r, node, log.subject)
+		}})
 	}
 	return list
 }

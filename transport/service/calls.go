@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/connections"
 )
 
 // Calls records the calls of clients: it gives each an id, and counts, traces, logs and audits
@@ -20,19 +22,33 @@ type Calls struct {
 	Sample   *Sample   // selects the calls that are logged; nil: all
 	Random   io.Reader // source of request ids
 	Now      func() time.Time
+	// Connections knows the open connections of the client port; nil: none.
+	Connections *connections.Table
 }
 
 // Begin starts the record of a call from an address. header reads the trace context of the
 // client; it has to stay readable until Report, unless the protocol replaces Trace.Header by a copy.
 func (c *Calls) Begin(request *Request, remote string, header Header) {
 	request.ID, request.Remote = c.newID(&request.random), remote
+	request.UserAgent = header.Get("User-Agent")
+	if request.connection = c.Connections.Of(PortName, remote); request.connection != nil {
+		request.connection.Begin(c.Now())
+	}
 	if c.Tracer != nil {
 		request.Trace = &Trace{Header: header}
 	}
 }
 
+// End notes that a call is answered, also one that is not reported.
+func (c *Calls) End(request *Request) {
+	request.connection.End()
+	request.connection = nil
+}
+
 // Report counts, traces, audits and logs a call that is over.
 func (c *Calls) Report(ctx context.Context, request *Request) {
+	request.Announce()
+	c.End(request)
 	if c.Observer != nil {
 		c.Observer.Observe(request)
 	}

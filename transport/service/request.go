@@ -1,10 +1,12 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/holders"
+	"github.com/seriatimq/seriatim/transport/connections"
 )
 
 // Request is the record of one call for the access log, the audit and the metrics. The protocol
@@ -21,18 +23,33 @@ type Request struct {
 	Permission string
 	Account    string // access key id of the caller
 	Remote     string // address of its connection
+	UserAgent  string // as the client names itself; empty: not
 	// Unauthenticated says that the call was refused because it had no valid key.
 	Unauthenticated bool
 	Duration        time.Duration
 	Status          int
 	Trace           *Trace // nil: it is not traced
 
-	random [16]byte // that ID was made of
+	random     [16]byte                // that ID was made of
+	connection *connections.Connection // nil: unknown
+}
+
+// PortName is the name of the client port among the connections of a node.
+const PortName = "client"
+
+// Announce notes the purpose of the call at its connection, as far as it is known. A call that
+// waits shows it to operators.
+func (r *Request) Announce() {
+	if r.connection != nil {
+		r.connection.Note(connections.Doing{
+			Protocol: r.Protocol, Action: r.Action, Queue: cmp.Or(r.Queue, r.Topic), AccessKey: r.Account, UserAgent: r.UserAgent,
+		})
+	}
 }
 
 // Caller implements holders.Caller.
 func (r *Request) Caller() holders.Holder {
-	return holders.Holder{Address: r.Remote, AccessKey: r.Account}
+	return holders.NewHolder(r.Remote, r.Account, r.Protocol, r.UserAgent)
 }
 
 // RequestOf returns the Request in ctx, or a new one if there is none.

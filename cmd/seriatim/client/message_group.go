@@ -37,6 +37,8 @@ type groupHolder struct {
 	AccessKey string `json:"accessKey,omitempty"`
 	Node      string `json:"node"`
 	SinceMs   int64  `json:"sinceMs"`
+	Protocol  string `json:"protocol"`
+	UserAgent string `json:"userAgent,omitempty"`
 }
 
 // firstMessage is the message of a group that is delivered before all others.
@@ -56,7 +58,7 @@ func describeGroup(g *api.Group) messageGroup {
 		out.First = &firstMessage{f.MessageID, sequenceText(f.SequenceNumber), millis(f.SentAt), f.ReceiveCount}
 	}
 	if h := g.Holder; h.Address != "" {
-		out.Holder = &groupHolder{h.Address, h.AccessKey, h.Node, millis(h.Since)}
+		out.Holder = &groupHolder{h.Address, h.AccessKey, h.Node, millis(h.Since), h.Protocol, h.UserAgent}
 	}
 	return out
 }
@@ -200,6 +202,8 @@ func groupShowCommand(o *options) *cobra.Command {
 			if h := g.Holder; h != nil {
 				t.add("Held by", h.Address)
 				t.add("Access key", orDash(h.AccessKey))
+				t.add("Protocol", h.Protocol)
+				t.add("User agent", orDash(h.UserAgent))
 				t.add("Served by", h.Node)
 				t.add("Held since", untilText(h.SinceMs))
 			}
@@ -211,9 +215,8 @@ func groupShowCommand(o *options) *cobra.Command {
 func groupExplainCommand(o *options) *cobra.Command {
 	return readGroup(o, &cobra.Command{
 		Use: "explain QUEUE GROUP", Short: "Explain why a group delivers no messages, and which client holds them",
-		Long: "Explain why a group delivers no messages, or that it does. If a receiver holds the group, the answer has its address, " +
-			"the id\n" +
-			"of its access key, its node, and the time since then. Nodes keep these details only in memory.",
+		Long: "Explain why a group delivers no messages, or that it does. If a receiver holds the group, the answer has its address,\n" +
+			"access key id, user agent and node, and the time of the receive. Nodes keep these details only in memory.",
 		Example: "  seriatim group explain orders.fifo customer-9",
 	}, func(p *printer, g messageGroup) error {
 		return p.print(g, func() table { return table{rows: [][]string{{g.Explanation}}} })

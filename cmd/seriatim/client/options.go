@@ -54,7 +54,7 @@ func Commands() []*cobra.Command {
 		statusCommand(o), checkCommand(o), doctorCommand(o), debugCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o),
 		queueCommand(o), messageCommand(o), groupCommand(o),
 		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), accountCommand(o), encryptionCommand(o),
-		keyCommand(o), policyCommand(o), benchCommand(o),
+		keyCommand(o), policyCommand(o), benchCommand(o), connectionsCommand(o), auditCommand(o), logCommand(o),
 	}
 	for _, c := range list {
 		o.bind(c)

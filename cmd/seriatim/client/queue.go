@@ -20,6 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 // queueInfo is one queue in JSON output.
@@ -35,6 +36,8 @@ type queueInfo struct {
 	// Defaults holds the attributes that the server does not list because they were never set.
 	Defaults map[string]string `json:"defaults,omitempty"`
 	Tags     map[string]string `json:"tags,omitempty"`
+	// Live has the rates, the age of the oldest message and more, if the admin port answers.
+	Live *document.QueueCounts `json:"live,omitempty"`
 }
 
 func queueCommand(o *options) *cobra.Command {

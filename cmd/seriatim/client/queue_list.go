@@ -47,6 +47,9 @@ func queueListCommand(o *options) *cobra.Command {
 			for i := range queues {
 				queues[i].Attributes = nil
 			}
+			if p.format == formatJSON && len(queues) > 0 && queues[0].Live == nil {
+				w.addLive(cmd.Context(), list, prefix, queues)
+			}
 			return p.print(map[string]any{"queues": queues}, func() table {
 				t := table{heading: []string{"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED"}}
 				for _, q := range queues {
@@ -114,8 +117,8 @@ func (w *wire) countAll(ctx context.Context, n *native.Conn, list queueList, pre
 	return describeAll(ctx, n, list.names)
 }
 
-// countByAdmin reads the counts from the admin port.
-func (w *wire) countByAdmin(ctx context.Context, list queueList, prefix string) ([]queueInfo, error) {
+// liveCounts reads the counts of queues from the admin port, by name.
+func (w *wire) liveCounts(ctx context.Context, list queueList, prefix string) (map[string]document.QueueCounts, error) {
 	found := make(map[string]document.QueueCounts, len(list.names))
 	query := url.Values{"prefix": {prefix}, "account": {list.account}}
 	for {
@@ -135,11 +138,20 @@ func (w *wire) countByAdmin(ctx context.Context, list queueList, prefix string) 
 		}
 		query.Set("after", page.Next)
 	}
+	return found, nil
+}
+
+// countByAdmin reads the counts from the admin port.
+func (w *wire) countByAdmin(ctx context.Context, list queueList, prefix string) ([]queueInfo, error) {
+	found, err := w.liveCounts(ctx, list, prefix)
+	if err != nil {
+		return nil, err
+	}
 	queues := make([]queueInfo, 0, len(list.names))
 	for _, name := range list.names {
 		if c, exists := found[name]; exists { // else it was deleted meanwhile
 			queues = append(queues, queueInfo{Name: name, URL: list.base + name, Type: typeOf(name), Visible: c.Visible,
-				InFlight: c.InFlight, Delayed: c.Delayed, Deferred: c.Deferred})
+				InFlight: c.InFlight, Delayed: c.Delayed, Deferred: c.Deferred, Live: &c})
 		}
 	}
 	return queues, nil
@@ -168,4 +180,18 @@ func describeAll(ctx context.Context, n *native.Conn, names []string) ([]queueIn
 		}
 	}
 	return queues, nil
+}
+
+// addLive adds what only the admin port knows to a list of queues. Without an answer of the port, it
+// adds nothing.
+func (w *wire) addLive(ctx context.Context, list queueList, prefix string, queues []queueInfo) {
+	found, err := w.liveCounts(ctx, list, prefix)
+	if err != nil {
+		return
+	}
+	for i := range queues {
+		if c, known := found[queues[i].Name]; known {
+			queues[i].Live = &c
+		}
+	}
 }

@@ -5,7 +5,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
+
+	"github.com/seriatimq/seriatim/transport/ops/records"
 )
+
+// logRecordsBytes and auditRecordsBytes bound the records in memory that the admin port shows.
+const logRecordsBytes, auditRecordsBytes = 1 << 20, 1 << 20
 
 // newLogger makes the log of the program. The format auto is text on a terminal, else JSON.
 func newLogger(out io.Writer, cfg LoggingConfig) (*slog.Logger, *recentLog) {
@@ -14,11 +20,11 @@ func newLogger(out io.Writer, cfg LoggingConfig) (*slog.Logger, *recentLog) {
 		level = slog.LevelInfo // validate has checked it
 	}
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: shortTime}
-	recent := &recentLog{to: out}
+	recent := &recentLog{to: out, records: records.NewRing(logRecordsBytes, time.Now())}
 	if cfg.Format == "text" || cfg.Format == "auto" && isTerminal(out) {
-		return slog.New(slog.NewTextHandler(recent, options)), recent
+		return slog.New(recent.records.Handler(slog.NewTextHandler(recent, options))), recent
 	}
-	return slog.New(slog.NewJSONHandler(recent, options)), recent
+	return slog.New(recent.records.Handler(slog.NewJSONHandler(recent, options))), recent
 }
 
 // shortTime renames the time of a line to its documented name.
@@ -31,15 +37,17 @@ func shortTime(groups []string, a slog.Attr) slog.Attr {
 
 // openAudit opens the audit log: its file if one is set, else the log of the program, where the
 // field stream marks the lines.
-func openAudit(cfg LoggingConfig, log *slog.Logger) (audit *slog.Logger, closed func(), err error) {
+//
+// kept keeps its newest records.
+func openAudit(cfg LoggingConfig, log *slog.Logger, kept *records.Ring) (audit *slog.Logger, closed func(), err error) {
 	if cfg.AuditFile == "" {
-		return log.With("stream", "audit"), func() {}, nil
+		return slog.New(kept.Handler(log.Handler())).With("stream", "audit"), func() {}, nil
 	}
 	file, err := os.OpenFile(cfg.AuditFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, nil, fmt.Errorf("audit-log-file: %w", err)
 	}
-	audit = slog.New(slog.NewJSONHandler(file, &slog.HandlerOptions{ReplaceAttr: shortTime})).With("stream", "audit")
+	audit = slog.New(kept.Handler(slog.NewJSONHandler(file, &slog.HandlerOptions{ReplaceAttr: shortTime}))).With("stream", "audit")
 	return audit, func() {
 		if err := file.Close(); err != nil {
 			log.Warn("the audit log could not be closed", "error", err)

@@ -3,6 +3,8 @@ package server
 import (
 	"io"
 	"sync"
+
+	"github.com/seriatimq/seriatim/transport/ops/records"
 )
 
 // recentBytes bounds the log lines in memory. The debug bundle contains them.
@@ -10,7 +12,8 @@ const recentBytes = 256 << 10
 
 // recentLog forwards a log and keeps its newest lines. Safe for concurrent use.
 type recentLog struct {
-	to io.Writer
+	to      io.Writer
+	records *records.Ring // the newest records, for the admin port
 
 	mu    sync.Mutex
 	lines [][]byte // oldest first

@@ -19,9 +19,11 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth/rate"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/connections"
 	"github.com/seriatimq/seriatim/transport/grpc"
 	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/ops"
+	"github.com/seriatimq/seriatim/transport/ops/records"
 	"github.com/seriatimq/seriatim/transport/push"
 	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/sns"
@@ -49,6 +51,7 @@ type program struct {
 type parts struct {
 	certificates certificates
 	audit        *slog.Logger
+	auditRecords *records.Ring
 	auditClosed  func()
 	operators    func(token string) (ops.Operator, bool) // nil: the admin port needs no token
 	ownToken     string                                  // file with the node's own token; empty: none
@@ -155,14 +158,15 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
-	audit, auditClosed, err := openAudit(cfg.Logging, p.log)
+	auditRecords := records.NewRing(auditRecordsBytes, time.Now())
+	audit, auditClosed, err := openAudit(cfg.Logging, p.log, auditRecords)
 	if err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
 	if cfg.Logging.AuditFile != "" {
 		audit = audit.With("node", cfg.Node.Name)
 	}
-	r := &parts{certificates: certificates, audit: audit, auditClosed: auditClosed, operators: operators,
+	r := &parts{certificates: certificates, audit: audit, auditRecords: auditRecords, auditClosed: auditClosed, operators: operators,
 		poster: push.New(push.Addresses{Allowed: allowed, Own: net.InterfaceAddrs})}
 	nodeConfig.Poster, nodeConfig.Limits.Check = r.poster, names(cfg).CheckPolicy
 	if r.traces, err = p.openTraces(ctx, cfg); err != nil {
@@ -216,6 +220,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	services := aws.NewHandler(aws.Options{
 		Backend: service.Backend{Node: r.node, Authorizer: authorizer, Rate: limiter, Names: names}, Verifier: verifier, Logger: p.log,
 	}, apis...)
+	open := connections.New(time.Now)
 	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
@@ -224,13 +229,14 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Policies: &ops.Policies{Decide: decider.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
 		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused, Spans: r.spans,
 		LastBackup: r.backup.at(), OnBackup: func(at time.Time) { r.backup.keep(cfg.Node.DataDir, at, p.log) },
+		Open: open, AuditRecords: r.auditRecords, LogRecords: p.logRecords(),
 		Connections: func() (ofClients, ofOperators transport.Connections) {
-			return connections(&clients, clientsMax), connections(&operators, adminMax)
+			return counts(&clients, clientsMax), counts(&operators, adminMax)
 		},
 	})
 	calls := &service.Calls{
 		Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Tracer: r.tracer(), Random: rand.Reader, Now: time.Now,
-		Sample: new(service.Sample), Refusals: new(service.RefusalSample),
+		Sample: new(service.Sample), Refusals: new(service.RefusalSample), Connections: open,
 	}
 	r.grpc = grpc.New(requests, grpc.Options{
 		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls,
@@ -239,6 +245,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	r.adminPort, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax,
 		Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,
+		Opened: func(c net.Conn) func() { return open.Opened("admin", c) },
 	})
 	if err != nil {
 		return fmt.Errorf("admin port: %w", err)
@@ -250,6 +257,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		ConnectionsMax: clientsMax, PerAddress: cfg.Limits.PerAddress, StreamsMax: cfg.Limits.Streams, Budget: memory,
 		Handler: transport.Recorded(calls, pages.Wrap(hooks.clients(services))), GRPC: pages.Wrap(hooks.clients(r.grpc)),
 		OnShutdown: r.drain, Logger: p.log, Now: time.Now,
+		Opened: func(c net.Conn) func() { return open.Opened(service.PortName, c) },
 	})
 	if err != nil {
 		return fmt.Errorf("client port: %w", err)
@@ -259,12 +267,20 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	return nil
 }
 
-// connections counts the connections of a port, which may not be open yet.
-func connections(port *atomic.Pointer[transport.Server], limit int) transport.Connections {
+// counts counts the connections of a port, which may not be open yet.
+func counts(port *atomic.Pointer[transport.Server], limit int) transport.Connections {
 	if open := port.Load(); open != nil {
 		return open.Connections()
 	}
 	return transport.Connections{Connections: limits.Connections{Limit: limit}}
+}
+
+// logRecords returns the newest records of the log, nil if they are not kept.
+func (p program) logRecords() *records.Ring {
+	if p.recent == nil {
+		return nil
+	}
+	return p.recent.records
 }
 
 // debug returns the documents of the admin port that only the process can write.

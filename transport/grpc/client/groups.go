@@ -41,6 +41,8 @@ type GroupHolder struct {
 	AccessKey string // id; empty: it used none
 	Node      string // the node that served it
 	Since     time.Time
+	Protocol  string // of the request: json, query or grpc
+	UserAgent string // as the client names itself; empty: it does not
 }
 
 // FirstMessage is the message that the group delivers next.
@@ -118,7 +120,7 @@ func groupOf(g *seriatimpb.MessageGroup) Group {
 		},
 		Holder: GroupHolder{
 			Address: g.GetHolder().GetAddress(), AccessKey: g.GetHolder().GetAccessKey(), Node: g.GetHolder().GetNode(),
-			Since: timeOf(g.GetHolder().GetSinceMs()),
+			Since: timeOf(g.GetHolder().GetSinceMs()), Protocol: g.GetHolder().GetProtocol(), UserAgent: g.GetHolder().GetUserAgent(),
 		},
 	}
 }

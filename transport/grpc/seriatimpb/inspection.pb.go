@@ -797,6 +797,8 @@ type GroupHolder struct {
 	AccessKey     string                 `protobuf:"bytes,2,opt,name=access_key,json=accessKey,proto3" json:"access_key,omitempty"` // id; empty: it used none
 	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`                            // the node that served it
 	SinceMs       int64                  `protobuf:"varint,4,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	Protocol      string                 `protobuf:"bytes,5,opt,name=protocol,proto3" json:"protocol,omitempty"`                    // of the request: json, query or grpc
+	UserAgent     string                 `protobuf:"bytes,6,opt,name=user_agent,json=userAgent,proto3" json:"user_agent,omitempty"` // as the client names itself; empty: it does not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -857,6 +859,20 @@ func (x *GroupHolder) GetSinceMs() int64 {
 		return x.SinceMs
 	}
 	return 0
+}
+
+func (x *GroupHolder) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *GroupHolder) GetUserAgent() string {
+	if x != nil {
+		return x.UserAgent
+	}
+	return ""
 }
 
 type ReleaseGroupRequest struct {
@@ -1027,13 +1043,16 @@ const file_transport_grpc_inspection_proto_rawDesc = "" +
 	"\x13first_receive_count\x18\t \x01(\x03R\x11firstReceiveCount\x12 \n" +
 	"\vexplanation\x18\n" +
 	" \x01(\tR\vexplanation\x120\n" +
-	"\x06holder\x18\v \x01(\v2\x18.seriatim.v1.GroupHolderR\x06holder\"u\n" +
+	"\x06holder\x18\v \x01(\v2\x18.seriatim.v1.GroupHolderR\x06holder\"\xb0\x01\n" +
 	"\vGroupHolder\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x1d\n" +
 	"\n" +
 	"access_key\x18\x02 \x01(\tR\taccessKey\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x19\n" +
-	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\"F\n" +
+	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\x12\x1a\n" +
+	"\bprotocol\x18\x05 \x01(\tR\bprotocol\x12\x1d\n" +
+	"\n" +
+	"user_agent\x18\x06 \x01(\tR\tuserAgent\"F\n" +
 	"\x13ReleaseGroupRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x19\n" +
 	"\bgroup_id\x18\x02 \x01(\tR\agroupId\"L\n" +

@@ -127,6 +127,17 @@ type QueueCounts struct {
 	InFlight int64  `json:"inFlight"`
 	Delayed  int64  `json:"delayed"`
 	Deferred int64  `json:"deferred"`
+	// OldestSentAtMs is the time at which the oldest message was sent; 0: the queue is empty.
+	OldestSentAtMs   int64 `json:"oldestSentAtMs"`
+	Groups           int64 `json:"groups"`
+	BlockedGroups    int64 `json:"blockedGroups"`
+	DeduplicationIDs int64 `json:"deduplicationIds"`
+	Paused           bool  `json:"paused"` // deliveries are paused
+	// DeadLetterQueue is the name of the dead-letter queue, and DeadLetters its depth.
+	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
+	DeadLetters     int64  `json:"deadLetters,omitempty"`
+	// Rates is null until this node has two samples.
+	Rates *QueueRates `json:"rates,omitempty"`
 }
 
 // Peek is the answer of GET /v1/queues/{name}/messages. The parameters are from (a sequence
