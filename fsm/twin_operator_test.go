@@ -16,8 +16,8 @@ func (c *commands) stored() queue.Command {
 	case 0, 1:
 		return &queue.DeleteStored{Queue: name, Sequences: sequences, Force: c.operator.IntN(2) == 0}
 	case 2, 3, 4:
-		return &queue.MoveStored{Queue: name, Destination: []string{"", "dead.fifo", "b.fifo", "none.fifo"}[c.operator.IntN(4)], Sequences: sequences,
-			Force: c.operator.IntN(2) == 0}
+		destination := []string{"", "dead.fifo", "b.fifo", "none.fifo"}[c.operator.IntN(4)]
+		return &queue.MoveStored{Queue: name, Destination: destination, Sequences: sequences, Force: c.operator.IntN(2) == 0}
 	default:
 		return &queue.SetQueueAttributes{Queue: name, Attributes: []queue.Attribute{
 			{Name: "DeliveryPaused", Value: []string{"true", "false", "false", "false"}[c.operator.IntN(4)]}}}

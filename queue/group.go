@@ -141,6 +141,16 @@ func (g *messageGroups) head(name string) uint64 {
 	return 0
 }
 
+// before counts the messages of a group below a sequence number.
+func (g *messageGroups) before(name string, sequence uint64) int64 {
+	group := g.find(name)
+	if group == nil || sequence <= group.head {
+		return 0
+	}
+	at, _ := slices.BinarySearch(group.rest, sequence)
+	return int64(at) + 1
+}
+
 // walk visits the sequence numbers of a group in order.
 func (g *messageGroups) walk(name string, visit func(sequence uint64) bool) {
 	g.walkFrom(name, 0, visit)

@@ -8,7 +8,9 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/session"
 )
 
 // The commands of this file are for operators. They name messages by their sequence numbers, also on
@@ -87,6 +89,7 @@ func (b *Broker) takeOut(q *Queue, m *Message) {
 		return
 	}
 	q.endAttempt(b.key, m, true)
+
 	q.remove(b.key, m)
 }
 
@@ -200,4 +203,118 @@ func (b *Broker) checkDestination(source *Queue, destination, parameter string) 
 		return refusal.InvalidParameter("The destination queue must not be the source queue.")
 	}
 	return nil
+}
+
+// StoredMessage describes a stored message for an explanation.
+type StoredMessage struct {
+	PeekedMessage
+	Before     int64     // earlier messages of its group, for which it waits
+	ReceivedAt Timestamp // its last receive from this queue, zero: none
+	HandOuts   int64     // receives from this queue that count for redrive
+	DeadLetter bool      // a receive that takes it moves it to the dead-letter queue
+	ExpiresAt  Timestamp // end of its retention, zero: it does not expire
+	InSession  bool      // in flight under the lock of its group
+}
+
+// Stored finds a message in any state by its sequence number.
+func (v View) Stored(queue string, sequence SequenceNumber) (StoredMessage, *Error) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return StoredMessage{}, refusal.NoSuchQueue()
+	}
+	m, err := v.b.storedMessage(q, sequence, true)
+	if err != nil {
+		return StoredMessage{}, err
+	}
+	out := StoredMessage{HandOuts: m.handOuts(), DeadLetter: v.b.redriveRule(q).due(m), InSession: q.held(m)}
+	if m.delivered() {
+		out.ReceivedAt = m.delivery.receivedAt
+	}
+	retention := logtime.Seconds(q.attributes.RetentionSeconds)
+	scheduled := q.isScheduled(m.sequence, v.b.now)
+	switch {
+	case scheduled:
+		out.PeekedMessage, out.ExpiresAt = v.peekUnordered(q, m), m.delivery.visibleAt.Add(retention)
+	case m.deferred():
+		out.PeekedMessage = v.peekUnordered(q, m)
+	default:
+		out.PeekedMessage, out.ExpiresAt = v.peek(q, m), m.sentAt.Add(retention)
+		if q.ordered(m) {
+			out.Before = q.groups.before(m.group, m.sequence)
+		}
+	}
+	return out, nil
+}
+
+// RedriveRule returns the dead-letter queue to which receives move messages, empty if none, and the
+// number of receives before that.
+func (v View) RedriveRule(queue string) (target string, after int64) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return "", 0
+	}
+	rule := v.b.redriveRule(q)
+	if rule.target == nil {
+		return "", 0
+	}
+	return rule.target.name, rule.after
+}
+
+// nextAvailableMax bounds the timers that NextAvailable examines.
+const nextAvailableMax = 10_000
+
+// NextAvailable returns the earliest time at which a message becomes available without a command, in
+// a queue without available messages. Zero: never. exact is false if the queue has so many timers
+// that an earlier time is possible.
+func (v View) NextAvailable(queue string) (at Timestamp, exact bool) {
+	q, ok := v.b.queues.Get(queue)
+	if !ok {
+		return 0, true
+	}
+	budget := nextAvailableMax
+	consider := func(t Timestamp) {
+		if at == 0 || t < at {
+			at = t
+		}
+	}
+	if first, some := q.ready.firstDelivery.Min(); some {
+		consider(first.at.Add(q.firstDeliveryDelay()))
+	}
+	q.timers.pending.Scan(func(t timed) bool {
+		m, found := q.messages.Get(t.sequence)
+		if found && (!q.ordered(m) || q.groups.head(m.group) == m.sequence && !v.locked(q, m.group)) {
+			consider(t.at)
+			return false
+		}
+		budget--
+		return budget > 0
+	})
+	q.scheduledByTime.Scan(func(t timed) bool {
+		m, _ := q.scheduled.Get(t.sequence)
+		if !q.ordered(m) || q.groups.head(m.group) == 0 && !v.locked(q, m.group) {
+			consider(t.at)
+			return false
+		}
+		budget--
+		return budget > 0
+	})
+	q.groups.sessions.ScanEnds(func(end session.Position) bool {
+		if head := q.groups.head(end.Name); head != 0 {
+			m, _ := q.messages.Get(head)
+			if free := q.availableAt(m); q.held(m) {
+				consider(end.At)
+			} else {
+				consider(max(end.At, free))
+			}
+		}
+		budget--
+		return budget > 0
+	})
+	return at, budget > 0
+}
+
+// locked reports whether a session lock on a group is active.
+func (v View) locked(q *Queue, group string) bool {
+	r, ok := q.groups.sessions.Get(group)
+	return ok && r.Locked(v.b.now)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/filter"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/outbox"
@@ -296,4 +297,68 @@ func (v View) webDelivery(t *topic.Topic, s *topic.Subscription, i *outbox.Item)
 		Server:    s.Confirmation.Server, At: s.Confirmation.RequestedAt,
 	}
 	return d
+}
+
+// SubscriptionState describes a subscription for an explanation.
+type SubscriptionState struct {
+	Topic, TopicARN string
+	Endpoint        string // for people
+	Queue           string // empty: a URL
+	PendingUntil    Timestamp
+	QueueExists     bool
+	QueueFits       bool // a FIFO queue needs a FIFO topic
+	QueuePaused     bool
+	Filter          string // its policy, empty: none
+	FilterScope     string
+	DeadLetterQueue string
+	DeadLetterFits  bool
+	Replay          attributes.ReplayStatus
+	Waiting         int       // HTTP deliveries
+	Attempts        uint32    // failed attempts of the first one
+	RetryAt         Timestamp // of the first one
+}
+
+// SubscriptionState finds a subscription.
+func (v View) SubscriptionState(subscriptionARN string) (SubscriptionState, *Error) {
+	t, s, ok := v.b.subscriptionByARN(subscriptionARN)
+	if !ok {
+		return SubscriptionState{}, refusal.NoSuchSubscription()
+	}
+	out := SubscriptionState{
+		Topic: t.Name, TopicARN: t.ARN, Endpoint: s.Target(), Queue: s.Queue, PendingUntil: s.PendingUntil(),
+		Filter: s.Attributes.Filter.Text(), FilterScope: s.Attributes.FilterScope.String(),
+		DeadLetterQueue: deadLetterQueue(t, s), Replay: s.Attributes.ReplayStatus, Waiting: v.b.outbox.LenOf(s.Number),
+	}
+	fits := func(name string) (exists, fits bool) {
+		q, exists := v.b.queues.Get(name)
+		return exists, exists && (t.Attributes.FIFO || !q.attributes.FIFO)
+	}
+	out.QueueExists, out.QueueFits = fits(s.Queue)
+	_, out.DeadLetterFits = fits(out.DeadLetterQueue)
+	if q, exists := v.b.queues.Get(s.Queue); exists {
+		out.QueuePaused = q.attributes.DeliveryPaused
+	}
+	v.b.outbox.ScanDue(s.Number, func(i *outbox.Item) bool {
+		out.Attempts, out.RetryAt = i.Attempts, i.DueAt
+		return false
+	})
+	return out, nil
+}
+
+// FilterUnmet lists the keys of a subscription's filter policy that a message does not match. passes
+// reports whether it passes the filter.
+func (v View) FilterUnmet(subscriptionARN string, given []MessageAttribute, body string) (keys []string, passes bool, err *Error) {
+	_, s, ok := v.b.subscriptionByARN(subscriptionARN)
+	if !ok {
+		return nil, false, refusal.NoSuchSubscription()
+	}
+	list := make([]filter.Attribute, len(given))
+	for i, a := range given {
+		list[i] = filter.Attribute(a)
+	}
+	m := filter.NewMessage(list, body)
+	if s.Attributes.Filter.Match(m) {
+		return nil, true, nil
+	}
+	return s.Attributes.Filter.Unmet(m), false, nil
 }

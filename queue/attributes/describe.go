@@ -3,12 +3,13 @@ package attributes
 // Described describes an attribute that can be set.
 type Described struct {
 	Name      string
-	FIFO      bool   // only FIFO queues or topics have it
-	Fixed     bool   // it can be given at creation only
-	Extension bool   // AWS has none of this name, and it is listed once it was set
-	Values    string // that it takes
-	Default   string // empty: none
-	Since     uint32 // the format version that it came with
+	FIFO      bool     // only FIFO queues or topics have it
+	Fixed     bool     // it can be given at creation only
+	Extension bool     // AWS has none of this name, and it is listed once it was set
+	Values    string   // that it takes
+	Words     []string // the only values that it takes; empty: there are too many to list
+	Default   string   // empty: none
+	Since     uint32   // the format version that it came with
 	Does      string
 }
 
@@ -29,7 +30,7 @@ func describe[T any](t *table[T], unset T) (list []Described) {
 		}
 		d := Described{
 			Name: r.name, FIFO: r.kind != onAny, Fixed: r.fixed, Extension: r.extension != 0,
-			Values: r.takes.values(), Since: r.since, Does: r.does,
+			Values: r.takes.values(), Words: r.takes.choices(), Since: r.since, Does: r.does,
 		}
 		if r.name != NameFIFO && r.name != nameFIFOTopic { // the name is the default
 			d.Default, _ = r.print(&unset)

@@ -126,7 +126,7 @@ func displayNameValue() attribute[Topic] {
 // the name; that other requests agree with the type is checked here.
 func fifoTopicValue() attribute[Topic] {
 	return attribute[Topic]{
-		takes: takesText("true or false"),
+		takes: takesText(booleanText),
 		parse: func(a *Topic, s setting) *refusal.Error {
 			if on, ok := ParseBool(s.value); !ok || on != a.FIFO {
 				return s.invalid("Must be " + strconv.FormatBool(a.FIFO) + " for a topic of this name.")

@@ -37,6 +37,9 @@ func between[T any](lowest func(Assignment) int64, highest int64, field func(*T)
 	}
 }
 
+// booleanText describes the values of a flag.
+const booleanText = "true or false"
+
 // flag is a boolean, read without regard to letter case and printed in lower case, as AWS does.
 func flag[T any](field func(*T) *bool) attribute[T] { return boolean(false, field) }
 
@@ -45,7 +48,7 @@ func inverseFlag[T any](field func(*T) *bool) attribute[T] { return boolean(true
 
 func boolean[T any](inverse bool, field func(*T) *bool) attribute[T] {
 	return attribute[T]{
-		takes: takesText("true or false"),
+		takes: takesText(booleanText),
 		parse: func(a *T, s setting) *refusal.Error {
 			on, ok := ParseBool(s.value)
 			if !ok {

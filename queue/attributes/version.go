@@ -60,6 +60,17 @@ func (t takes) values() string {
 	return strings.Join(texts, ", ")
 }
 
+// choices lists all values of an attribute of words, or of a boolean.
+func (t takes) choices() (list []string) {
+	if t.text == booleanText {
+		return []string{"true", "false"}
+	}
+	for _, w := range t.words {
+		list = append(list, w.text)
+	}
+	return list
+}
+
 // since returns the format version that a value needs.
 func (t takes) since(value string) uint32 {
 	return max(t.words.since(value), t.grammar.Since(value))

@@ -69,6 +69,26 @@ func (p *Policy) Match(m *Message) bool {
 	return p.root.met(&found)
 }
 
+// Unmet lists the keys of required conditions that a message does not meet, in the order of the
+// policy. It may be empty for a message that no alternative of an $or matches.
+func (p *Policy) Unmet(m *Message) (keys []string) {
+	if p == nil {
+		return nil
+	}
+	var found [KeysMax]finding
+	if p.scope == MessageAttributes {
+		m.findAttributes(p.names, &found)
+	} else if !m.findInBody(p.names, &found) {
+		return nil
+	}
+	for i := range p.root.terms {
+		if t := &p.root.terms[i]; !t.met(&found[t.name]) {
+			keys = append(keys, p.names[t.name])
+		}
+	}
+	return keys
+}
+
 func (c *clause) met(found *[KeysMax]finding) bool {
 	for i := range c.terms {
 		if !c.terms[i].met(&found[c.terms[i].name]) {

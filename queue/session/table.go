@@ -144,6 +144,9 @@ func (t *Table) SetLastLock(number uint64) { t.lastLock = number }
 // FirstEnd returns the session whose lock ends first.
 func (t *Table) FirstEnd() (Position, bool) { return t.byEnd.Min() }
 
+// ScanEnds visits the locked sessions in order of the ends of their locks, until visit returns false.
+func (t *Table) ScanEnds(visit func(end Position) bool) { t.byEnd.Scan(visit) }
+
 // Len counts the sessions that are locked or have a state.
 func (t *Table) Len() int { return t.records.Len() }
 

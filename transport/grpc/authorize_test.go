@@ -97,6 +97,9 @@ func fill(m protoreflect.Message, name, prefix string) {
 			m.Set(field, protoreflect.ValueOfString(value))
 		}
 	}
+	if m.Descriptor().Name() == "ExplainRequest" { // about a queue or a topic
+		m.Clear(m.Descriptor().Fields().ByName("topic"))
+	}
 	for _, part := range []protoreflect.Name{"open", "start", "session"} {
 		if field := m.Descriptor().Fields().ByName(part); field != nil && field.Message() != nil && !field.IsList() {
 			fill(m.Mutable(field).Message(), name, prefix)

@@ -43,14 +43,15 @@ const protocol = "grpc"
 // call is one call of a method. Used by one goroutine, except for statusOf and permitStill.
 type call struct {
 	service.Call
-	server  *Server
-	in      *inbound
-	started time.Time
-	method  method
-	request any        // of a unary method
-	queue   string     // qualified by its account
-	topic   string     // qualified by its account
-	charged rate.Payer // account whose quota is used
+	server   *Server
+	in       *inbound
+	started  time.Time
+	method   method
+	request  any        // of a unary method
+	queue    string     // qualified by its account
+	topic    string     // qualified by its account
+	charged  rate.Payer // account whose quota is used
+	operator string     // name of an operator, who needs no policy; empty: Identity calls
 
 	permitted atomic.Pointer[access.Table] // table by which the caller was permitted
 }
@@ -64,6 +65,9 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c.From = sigv4.ConnectionOf(c.in.request)
 	s.Calls.Begin(c.Record, c.in.request.RemoteAddr, c.in.request.Header)
 	c.Authenticated(c.in.identity, c.in.request.Header.Get(headerAccount))
+	if c.in.operator != "" {
+		c.asOperator(c.in.operator)
+	}
 	c.Record.Protocol, c.Record.Account = protocol, ""
 	row, ours := methodTable[methodName(path)]
 	if strings.HasPrefix(path, healthPath) {
@@ -72,6 +76,9 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	if ours {
 		c.method = row
 		c.Record.Action, c.Record.Permission, c.Record.Account = methodName(path), row.permission, c.Identity.AccessKeyID
+		if c.operator != "" {
+			c.Record.Account = "operator " + c.operator
+		}
 		c.Record.Effect = row.effect
 	}
 	return c, s.refuseAnonymous(c.in) // also for reflection
@@ -100,7 +107,7 @@ func (c *call) permitStill() error {
 
 // authorize checks the caller's permission with the keys and policies of a table or newer ones.
 func (c *call) authorize(table *access.Table) error {
-	guard := c.server.Authorizer
+	guard := c.Backend.Authorizer
 	if guard == nil {
 		return nil
 	}
@@ -117,7 +124,7 @@ func (c *call) authorize(table *access.Table) error {
 // permits checks the permissions of a row: for the resource of the call, and for others that
 // it touches.
 func (c *call) permits(row method) error {
-	if c.server.Authorizer == nil {
+	if c.Backend.Authorizer == nil {
 		return nil
 	}
 	ctx := c.in.request.Context()
@@ -133,7 +140,7 @@ func (c *call) permits(row method) error {
 
 // charge counts a request against the quota of the account.
 func (c *call) charge() error {
-	if !c.server.Rate.Allow(c.charged) {
+	if c.operator == "" && !c.server.Rate.Allow(c.charged) {
 		return service.Throttled()
 	}
 	return nil

@@ -19,9 +19,10 @@ type inbound struct {
 	body     *requestBody
 	request  *http.Request
 	identity auth.Identity
-	refused  error // the refusal of the caller, if any
-	unary    bool  // served by serveUnary, not the library
-	call     *call // set by begin
+	refused  error  // the refusal of the caller, if any
+	operator string // name of the operator who calls through Local; empty: identity calls
+	unary    bool   // served by serveUnary, not the library
+	call     *call  // set by begin
 }
 
 // Caller implements holders.Caller.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/explain"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	"github.com/seriatimq/seriatim/transport/service"
 )
@@ -77,10 +78,14 @@ func (i *inspection) ListGroups(ctx context.Context, in *seriatimpb.ListGroupsRe
 	if refused != nil {
 		return nil, c.refuse(ctx, refused)
 	}
-	found, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.GroupInfo, *queue.Error) {
-		return v.Groups(c.queue, in.GetPrefix(), p.after, p.size+1)
+	found, err := service.ReadValue(ctx, &c.Call, func(v queue.View) (list []explainedGroup, _ *queue.Error) {
+		groups, refused := v.Groups(c.queue, in.GetPrefix(), p.after, p.size+1)
+		for i := range groups {
+			list = append(list, explainGroup(v, c.queue, &groups[i]))
+		}
+		return list, refused
 	})
-	found, token := cut(p, found, func(g queue.GroupInfo) string { return g.Name })
+	found, token := cut(p, found, func(g explainedGroup) string { return g.Name })
 	out := &seriatimpb.ListGroupsResponse{NextPageToken: token}
 	for n := range found {
 		out.Groups = append(out.Groups, wireGroup(&found[n]))
@@ -91,25 +96,30 @@ func (i *inspection) ListGroups(ctx context.Context, in *seriatimpb.ListGroupsRe
 // GetGroup describes one message group.
 func (i *inspection) GetGroup(ctx context.Context, in *seriatimpb.GetGroupRequest) (*seriatimpb.MessageGroup, error) {
 	c := callOf(ctx)
-	found, err := service.ReadValue(ctx, &c.Call, func(v queue.View) (queue.GroupInfo, *queue.Error) {
-		return v.Group(c.queue, in.GetGroupId())
+	found, err := service.ReadValue(ctx, &c.Call, func(v queue.View) (explainedGroup, *queue.Error) {
+		g, refused := v.Group(c.queue, in.GetGroupId())
+		if refused != nil {
+			return explainedGroup{}, refused
+		}
+		return explainGroup(v, c.queue, &g), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	out := wireGroup(&found)
-	switch {
-	case found.State != queue.GroupInFlight && found.State != queue.GroupInSession:
-	case c.Scope.Foreign(c.queue):
-		out.Explanation += " Only callers of the queue's account see the receiver."
-	default:
-		c.addHolder(ctx, &found, out)
+	if found.State == queue.GroupInFlight || found.State == queue.GroupInSession {
+		holder, text := c.holderOf(ctx, &found.GroupInfo)
+		out.Holder = holder
+		out.Explanation += " " + text
 	}
 	return out, nil
 }
 
-// addHolder adds the client that holds a group.
-func (c *call) addHolder(ctx context.Context, g *queue.GroupInfo, out *seriatimpb.MessageGroup) {
+// holderOf finds the client that holds a group, nil if it is unknown, and describes it.
+func (c *call) holderOf(ctx context.Context, g *queue.GroupInfo) (*seriatimpb.GroupHolder, string) {
+	if c.Scope.Foreign(c.queue) {
+		return nil, "Only callers of the queue's account see the receiver."
+	}
 	h, missing := c.server.Node.HolderOf(ctx, c.queue, g)
 	switch {
 	case h.Address != "":
@@ -120,16 +130,15 @@ func (c *call) addHolder(ctx context.Context, g *queue.GroupInfo, out *seriatimp
 		if h.UserAgent != "" {
 			key += fmt.Sprintf(", user agent %q", h.UserAgent)
 		}
-		out.Holder = &seriatimpb.GroupHolder{
+		holder := &seriatimpb.GroupHolder{
 			Address: h.Address, AccessKey: h.AccessKey, Node: h.Node, SinceMs: int64(h.Since), Protocol: h.Protocol, UserAgent: h.UserAgent,
 		}
-		out.Explanation += fmt.Sprintf(" The receiver is the client at %s, %s; the node %s served it at %s.", h.Address, key, h.Node,
+		return holder, fmt.Sprintf("The receiver is the client at %s, %s; the node %s served it at %s.", h.Address, key, h.Node,
 			clock(h.Since))
 	case len(missing) > 0:
-		out.Explanation += " The receiver is unknown, because these nodes did not answer: " + strings.Join(missing, ", ") + "."
+		return nil, "The receiver is unknown, because these nodes did not answer: " + strings.Join(missing, ", ") + "."
 	default:
-		out.Explanation += " The receiver is unknown: its node has restarted, has served many other groups since, or did not get the " +
-			"answer."
+		return nil, "The receiver is unknown: its node has restarted, has served many other groups since, or did not get the answer."
 	}
 }
 
@@ -141,44 +150,30 @@ var groupStates = map[queue.GroupState]seriatimpb.GroupState{
 	queue.GroupDelayed:    seriatimpb.GroupState_GROUP_STATE_DELAYED,
 	queue.GroupDeadLetter: seriatimpb.GroupState_GROUP_STATE_DEAD_LETTER,
 	queue.GroupAtLimit:    seriatimpb.GroupState_GROUP_STATE_LIMIT,
+	queue.GroupPaused:     seriatimpb.GroupState_GROUP_STATE_PAUSED,
 }
 
-func wireGroup(g *queue.GroupInfo) *seriatimpb.MessageGroup {
+// explainedGroup is a group with its explanation, from one state.
+type explainedGroup struct {
+	queue.GroupInfo
+	text string
+}
+
+func explainGroup(v queue.View, name string, g *queue.GroupInfo) explainedGroup {
+	e := explain.OfGroup(v, name, g)
+	return explainedGroup{*g, e.Text()}
+}
+
+func wireGroup(g *explainedGroup) *seriatimpb.MessageGroup {
 	out := &seriatimpb.MessageGroup{
 		GroupId: g.Name, Messages: g.Messages, InFlight: g.InFlight, State: groupStates[g.State], UntilMs: int64(g.Until),
-		Explanation: explain(g),
+		Explanation: g.text,
 	}
 	if g.First.Sequence != 0 {
 		out.FirstSequenceNumber, out.FirstMessageId = g.First.Sequence.Number(), g.First.MessageID.String()
 		out.FirstSentAtMs, out.FirstReceiveCount = int64(g.First.SentAt), g.First.ReceiveCount
 	}
 	return out
-}
-
-// explain describes the state of a group in a sentence.
-func explain(g *queue.GroupInfo) string {
-	first, until := fmt.Sprintf("its first message, number %s,", g.First.Sequence), clock(g.Until)
-	switch g.State {
-	case queue.GroupInSession:
-		return fmt.Sprintf("A receiver has locked the group as a session, until %s unless it renews the lock. It has %d of %d messages "+
-			"in flight, "+
-			"and no other client receives from the group. Release the group to end the lock.", until, g.InFlight, g.Messages)
-	case queue.GroupInFlight:
-		return fmt.Sprintf("A receiver has %s since %s (receive number %d), until %s unless it is deleted or extended. "+
-			"Later messages of the group wait for it. Release the group to make it visible.", first, clock(g.ReceivedAt),
-			g.First.ReceiveCount, until)
-	case queue.GroupDelayed:
-		return fmt.Sprintf("DelaySeconds of the queue hides %s until %s.", first, until)
-	case queue.GroupDeadLetter:
-		return fmt.Sprintf("The next receive moves %s to the dead-letter queue: it was received %d times.", first, g.First.ReceiveCount)
-	case queue.GroupAtLimit:
-		return "The queue has reached its limit of messages in flight. Messages of the group are delivered when others are deleted or " +
-			"become visible."
-	case queue.GroupReady:
-		return fmt.Sprintf("Nothing holds the group: the next receive can get %s", first) + " unless other groups come first."
-	default:
-		return "The group has no messages to receive and no receiver. Scheduled and deferred messages are not part of their group."
-	}
 }
 
 // clock formats a log time.

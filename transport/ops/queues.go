@@ -49,6 +49,9 @@ func countsOf(v queue.View, name string, stats *queue.QueueStats) document.Queue
 		OldestSentAtMs: int64(stats.OldestSentAt), Groups: stats.Groups, BlockedGroups: stats.BlockedGroups,
 		DeduplicationIDs: stats.DeduplicationEntries, DeadLetterQueue: v.DeadLetterQueue(name),
 	}
+	if attributes, refused := v.Typed(name); refused == nil {
+		c.Paused = attributes.DeliveryPaused
+	}
 	if c.DeadLetterQueue != "" {
 		if dead, refused := v.Stats(c.DeadLetterQueue); refused == nil {
 			c.DeadLetters = dead.Visible + dead.NotVisible + dead.Delayed + dead.Deferred

@@ -226,7 +226,8 @@ func printReady(out io.Writer, f devFlags, took time.Duration) error {
 	if f.nodes > 1 || f.basePort != defaultBasePort {
 		b.WriteString("export " + client.EnvEndpoint + "=" + strings.Join(all, ",") + "\n")
 	}
-	b.WriteString("seriatim queue create hello.fifo\n")
+	b.WriteString("seriatim queue create hello.fifo\n\n")
+	b.WriteString("or in a browser, the console: http://" + f.addresses(1).admin + "/\n")
 	_, err := io.WriteString(out, b.String())
 	return err
 }

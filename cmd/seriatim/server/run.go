@@ -20,6 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/connections"
+	"github.com/seriatimq/seriatim/transport/console"
 	"github.com/seriatimq/seriatim/transport/grpc"
 	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/ops"
@@ -242,6 +243,11 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls,
 		Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
+	console.New(console.Options{
+		Node: r.node, Admin: r.admin, Native: r.grpc, Tokens: ops.Tokens{Find: r.operators, OwnFile: r.ownToken}, Names: names,
+		ClientURL: clientURL(cfg.Listen.Client, r.certificates.client != nil), Enforced: cfg.API.Auth, Version: p.version,
+		Audit: r.audit, Logger: p.log, Now: time.Now, Random: rand.Reader,
+	}).Mount(r.admin)
 	r.adminPort, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax,
 		Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,

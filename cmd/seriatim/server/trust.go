@@ -161,3 +161,18 @@ func adminURL(listen string, secure bool) string {
 	}
 	return map[bool]string{false: "http", true: "https"}[secure] + "://" + net.JoinHostPort(host, port)
 }
+
+// clientURL returns the URL of the client port for snippets. A port on all addresses is called by
+// the name of this machine.
+func clientURL(listen string, secure bool) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return ""
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			host = "localhost"
+		}
+	}
+	return map[bool]string{false: "http", true: "https"}[secure] + "://" + net.JoinHostPort(host, port)
+}

@@ -81,7 +81,7 @@ func TestSimulationsComeTrue(t *testing.T) {
 	for name, k := range map[string]key{"the account": root, "a user": user, "a user without a policy": bare, "another account": other} {
 		for action, do := range requests {
 			foretold, by := simulated(t, n, "--key", k.ID, "--action", action, "--resource", "arn:aws:sqs:us-east-1:000000000000:foretold",
-				"--context", "aws:SourceIp=127.0.0.1")
+				"--condition", "aws:SourceIp=127.0.0.1")
 			found[by]++
 			if err := do(client(n, k)); (err == nil) != foretold || err != nil && codeOf(err) != "AccessDenied" {
 				t.Errorf("%s, %s: foretold %t by %s, came %v", name, action, foretold, by, err)

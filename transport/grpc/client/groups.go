@@ -20,6 +20,7 @@ const (
 	GroupInFlight   GroupState = "in-flight"   // its first message is with a receiver
 	GroupDelayed    GroupState = "delayed"     // the queue's DelaySeconds hides its first message
 	GroupDeadLetter GroupState = "dead-letter" // the next receive moves its first message to the dead-letter queue
+	GroupPaused     GroupState = "paused"      // deliveries of the queue are paused
 	GroupLimit      GroupState = "limit"       // the queue has as many messages in flight as it may
 )
 

@@ -50,9 +50,15 @@ func (c *Client) CancelScheduled(ctx context.Context, queue string, forget bool,
 	return settlement(ctx, c, in, seriatimpb.MessagesClient.CancelScheduled, (*seriatimpb.CancelScheduledResponse).GetOutcomes)
 }
 
+// SessionRef names a session and the token of its lock. Its fields are as in the proto.
+type SessionRef = seriatimpb.SessionRef
+
+// PeekedMessage is a stored message with its state. Its fields are as in the proto.
+type PeekedMessage = seriatimpb.PeekedMessage
+
 // Peek reads up to 100 messages in any state from a sequence number on, and locks none. It
 // returns the number to continue from, 0 at the end.
-func (c *Client) Peek(ctx context.Context, queue string, from uint64, limit int32) (messages []*seriatimpb.PeekedMessage, next uint64,
+func (c *Client) Peek(ctx context.Context, queue string, from uint64, limit int32) (messages []*PeekedMessage, next uint64,
 	err error) {
 	in := &seriatimpb.PeekRequest{Queue: queue, FromSequenceNumber: from, MaxMessages: limit}
 	out, err := Call(ctx, c, true, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.Peek, in)

@@ -33,13 +33,14 @@ func settlement[In, Out any](ctx context.Context, c *Client, in *In,
 
 var settled = (*seriatimpb.SettleResponse).GetOutcomes
 
-// withoutSession returns a Session without a lock, for messages received outside of sessions.
-func (c *Client) withoutSession(queue string) *Session { return &Session{client: c, queue: queue} }
+// WithoutSession returns a Session without a lock. Use it only to end the deliveries of messages that
+// were received outside of sessions, and to receive deferred messages.
+func (c *Client) WithoutSession(queue string) *Session { return &Session{client: c, queue: queue} }
 
 // Complete deletes 1 to 10 messages that were received outside of sessions and are still
 // locked.
 func (c *Client) Complete(ctx context.Context, queue string, handles ...string) error {
-	return c.withoutSession(queue).Complete(ctx, handles...)
+	return c.WithoutSession(queue).Complete(ctx, handles...)
 }
 
 // Complete deletes 1 to 10 messages.
@@ -50,7 +51,7 @@ func (s *Session) Complete(ctx context.Context, handles ...string) error {
 
 // Abandon returns 1 to 10 messages to the queue, which delivers them again at once.
 func (c *Client) Abandon(ctx context.Context, queue string, handles ...string) error {
-	return c.withoutSession(queue).Abandon(ctx, handles...)
+	return c.WithoutSession(queue).Abandon(ctx, handles...)
 }
 
 // Abandon returns 1 to 10 messages: the next Receive returns them again.
@@ -61,7 +62,7 @@ func (s *Session) Abandon(ctx context.Context, handles ...string) error {
 
 // Defer keeps 1 to 10 messages for ReceiveDeferred, which takes their sequence numbers.
 func (c *Client) Defer(ctx context.Context, queue string, handles ...string) error {
-	return c.withoutSession(queue).Defer(ctx, handles...)
+	return c.WithoutSession(queue).Defer(ctx, handles...)
 }
 
 // Defer keeps 1 to 10 messages for ReceiveDeferred, which takes their sequence numbers.
@@ -72,7 +73,7 @@ func (s *Session) Defer(ctx context.Context, handles ...string) error {
 
 // DeadLetter moves a message to the dead-letter queue, with a reason and a description.
 func (c *Client) DeadLetter(ctx context.Context, queue, handle, reason, description string) error {
-	return c.withoutSession(queue).DeadLetter(ctx, handle, reason, description)
+	return c.WithoutSession(queue).DeadLetter(ctx, handle, reason, description)
 }
 
 // DeadLetter moves a message to the dead-letter queue, with a reason and a description.
@@ -86,7 +87,7 @@ func (s *Session) DeadLetter(ctx context.Context, handle, reason, description st
 // none. The call is made once, because a second attempt would find messages of the first
 // locked.
 func (c *Client) ReceiveDeferred(ctx context.Context, queue string, numbers ...uint64) ([]*seriatimpb.Message, error) {
-	return c.withoutSession(queue).ReceiveDeferred(ctx, numbers...)
+	return c.WithoutSession(queue).ReceiveDeferred(ctx, numbers...)
 }
 
 // ReceiveDeferred receives 1 to 10 deferred messages of the session by their sequence

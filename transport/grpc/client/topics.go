@@ -53,6 +53,20 @@ func (c *Client) TopicAttributes(ctx context.Context, name string) (map[string]s
 	return out.GetAttributes(), err
 }
 
+// TagTopic adds tags to a topic, or overwrites them.
+func (c *Client) TagTopic(ctx context.Context, name string, tags map[string]string) error {
+	in := &seriatimpb.TagTopicRequest{Topic: name, Tags: tags}
+	_, err := Call(ctx, c, false, seriatimpb.NewTopicsClient, seriatimpb.TopicsClient.TagTopic, in)
+	return err
+}
+
+// UntagTopic removes tags from a topic. Unknown keys are no error.
+func (c *Client) UntagTopic(ctx context.Context, name string, keys ...string) error {
+	in := &seriatimpb.UntagTopicRequest{Topic: name, Keys: keys}
+	_, err := Call(ctx, c, false, seriatimpb.NewTopicsClient, seriatimpb.TopicsClient.UntagTopic, in)
+	return err
+}
+
 // TopicTags reads the tags of a topic.
 func (c *Client) TopicTags(ctx context.Context, name string) (map[string]string, error) {
 	in := &seriatimpb.ListTopicTagsRequest{Topic: name}

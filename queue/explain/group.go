@@ -1,0 +1,114 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// GroupStates are the tokens of the states of message groups.
+var GroupStates = map[queue.GroupState]string{
+	queue.GroupEmpty: "empty", queue.GroupReady: "ready", queue.GroupInSession: "session", queue.GroupInFlight: "in-flight",
+	queue.GroupDelayed: "delayed", queue.GroupDeadLetter: "dead-letter", queue.GroupAtLimit: "limit", queue.GroupPaused: "paused",
+}
+
+// Group explains whether receives get messages of a group. The group is also a session.
+func Group(v queue.View, name, group string) (Explanation, *queue.Error) {
+	g, err := v.Group(name, group)
+	if err != nil {
+		return Explanation{}, err
+	}
+	return OfGroup(v, name, &g), nil
+}
+
+// OfGroup explains a group that was read from the same view.
+func OfGroup(v queue.View, name string, g *queue.GroupInfo) Explanation {
+	e := Explanation{State: GroupStates[g.State], Until: g.Until}
+	first, until := fmt.Sprintf("its first message, number %s,", g.First.Sequence), clock(g.Until)
+	release := func(effect string) {
+		e.Group = g
+		e.command(effect, "group", "release", named(name), g.Name)
+	}
+	switch g.State {
+	case queue.GroupInSession:
+		e.Summary = "A receiver has locked the group as a session, until " + until + " unless it renews the lock."
+		e.detail("It has %d of %d messages in flight, and no other client receives from the group.", g.InFlight, g.Messages)
+		e.Next = "Release the group to end the lock."
+		e.afterLock(v, name, g)
+		release("ends the lock; later calls of the receiver fail")
+	case queue.GroupInFlight:
+		e.Summary = fmt.Sprintf("A receiver has %s since %s (receive number %d), until %s unless it is deleted or extended.", first,
+			clock(g.ReceivedAt), g.First.ReceiveCount, until)
+		e.detail("Later messages of the group wait for it.")
+		e.Next = "Release the group to make it visible."
+		e.Then = Deliver
+		if m, err := v.Stored(name, g.First.Sequence); err == nil && m.DeadLetter {
+			e.Then = DeadLetter
+			e.detail("When it is visible again, a receive moves it to the dead-letter queue%s.", deadLetterQueue(v, name))
+		}
+		release("makes its messages visible; later calls of the receiver fail")
+	case queue.GroupDelayed:
+		e.Summary, e.Then = fmt.Sprintf("DelaySeconds of the queue hides %s until %s.", first, until), Deliver
+		e.command("shows the delay of the queue", "queue", "show", named(name))
+	case queue.GroupDeadLetter:
+		e.Summary = fmt.Sprintf("The next receive moves %s to the dead-letter queue%s: it was received %s.", first,
+			deadLetterQueue(v, name), times(g.First.ReceiveCount))
+		e.Then = DeadLetter
+	case queue.GroupAtLimit:
+		e.Summary = "The queue has reached its limit of messages in flight."
+		e.Next = "Messages of the group are delivered when others are deleted or become visible."
+	case queue.GroupPaused:
+		e.Summary = "Deliveries of the queue are paused, so receives do not get " + first + " and no others."
+		e.Next = "Resume the queue to deliver it."
+		e.command("resumes the deliveries", "queue", "resume", named(name))
+	case queue.GroupReady:
+		e.Summary = fmt.Sprintf("Nothing holds the group: the next receive can get %s unless other groups come first.", first)
+		e.Then = Deliver
+	default:
+		e.Summary = "The group has no messages to receive and no receiver."
+		e.detail("Scheduled and deferred messages are not part of their group.")
+	}
+	e.pausedToo(v, name, g.State)
+	return e
+}
+
+// afterLock sets what a receive does at the end of a session lock.
+func (e *Explanation) afterLock(v queue.View, name string, g *queue.GroupInfo) {
+	if g.First.Sequence == 0 {
+		return
+	}
+	m, err := v.Stored(name, g.First.Sequence)
+	switch {
+	case err != nil || !m.InSession && m.VisibleAt > g.Until:
+	case m.DeadLetter:
+		e.Then = DeadLetter
+	default:
+		e.Then = Deliver
+	}
+}
+
+// pausedToo adds that a queue is paused when something else holds the message as well.
+func (e *Explanation) pausedToo(v queue.View, name string, state queue.GroupState) {
+	if a, err := v.Typed(name); err != nil || !a.DeliveryPaused || state == queue.GroupPaused {
+		return
+	}
+	e.detail("Deliveries of the queue are paused, too: receives get no messages until you resume it.")
+	e.Then = Nothing
+	e.command("resumes the deliveries", "queue", "resume", named(name))
+}
+
+// deadLetterQueue returns the name of the dead-letter queue after a blank.
+func deadLetterQueue(v queue.View, name string) string {
+	target, _ := v.RedriveRule(name)
+	if target == "" {
+		return ""
+	}
+	return " " + named(target)
+}
+
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprint(n, " times")
+}

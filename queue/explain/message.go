@@ -1,0 +1,154 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Message explains where a stored message is and what happens to it next.
+func Message(v queue.View, name string, sequence queue.SequenceNumber) (Explanation, *queue.Error) {
+	m, err := v.Stored(name, sequence)
+	if err != nil {
+		return Explanation{}, err
+	}
+	attributes, _ := v.Typed(name)
+	e := Explanation{}
+	visible := clock(m.VisibleAt)
+	var group *queue.GroupInfo
+	if m.GroupID != "" && attributes.FIFO {
+		if g, err := v.Group(name, m.GroupID); err == nil {
+			group = &g
+		}
+	}
+	switch {
+	case m.State == "scheduled":
+		e.State, e.Summary, e.Until, e.Then = "scheduled", "The message is scheduled and waits outside of its group.", m.VisibleAt, Enqueue
+		e.Next = "At " + visible + " it is enqueued with a new sequence number."
+		e.command("deletes it before it is enqueued", "msg", "cancel", named(name), m.Sequence.String())
+	case m.State == "in flight":
+		e.inFlight(v, name, &m, group)
+	case m.State == "deferred":
+		e.State, e.Summary = "deferred", "A receiver has deferred the message: it blocks no other message."
+		e.Next = "Only a receive by its sequence number returns it, and it does not expire."
+	case group != nil && group.State == queue.GroupInSession:
+		e.State, e.Group = "session", group
+		e.Summary = "A receiver has locked the group of the message as a session, until " + clock(group.Until) +
+			" unless it renews the lock."
+		e.Next = "Only this receiver gets the message before the lock ends."
+		e.command("ends the lock; later calls of the receiver fail", "group", "release", named(name), m.GroupID)
+	case m.Before > 0:
+		e.State, e.Summary = "waiting", "The message waits for "+count(m.Before, "earlier message")+" of its group."
+		e.Next = "It is delivered after these are deleted, moved or expired, or together with them."
+		e.command("explains what holds the group", "group", "explain", named(name), m.GroupID)
+	case m.State == "delayed":
+		e.State, e.Summary, e.Until, e.Then = "delayed", "A delay hides the message until "+visible+".", m.VisibleAt, Deliver
+		e.Next = "At " + visible + " a receive can get it."
+	default:
+		e.available(v, name, &m, &attributes)
+	}
+	e.facts(v, name, &m, &attributes)
+	e.timeline(&m)
+	if m.DeadLetterSource != "" {
+		e.command("moves it back to "+named(m.DeadLetterSource), "msg", "move", named(name), "--sequence", m.Sequence.String())
+	}
+	e.command("deletes it", "msg", "discard", named(name), "--sequence", m.Sequence.String())
+	return e, nil
+}
+
+func (e *Explanation) inFlight(v queue.View, name string, m *queue.StoredMessage, group *queue.GroupInfo) {
+	e.State, e.Until, e.Then = "in-flight", m.VisibleAt, Deliver
+	e.Summary = fmt.Sprintf("A receiver has the message since %s (receive number %d), until %s unless it is deleted or extended.",
+		clock(m.ReceivedAt), m.ReceiveCount, clock(m.VisibleAt))
+	if m.InSession {
+		e.Summary = fmt.Sprintf("A receiver has the message in a session since %s (receive number %d), until %s unless it renews the lock.",
+			clock(m.ReceivedAt), m.ReceiveCount, clock(m.VisibleAt))
+	}
+	e.Next = "At " + clock(m.VisibleAt) + " it becomes visible, and a receive returns it again."
+	if m.DeadLetter {
+		e.Next = "At " + clock(m.VisibleAt) + " it becomes visible, and a receive moves it to the dead-letter queue" +
+			deadLetterQueue(v, name) + "."
+		e.Then = DeadLetter
+	}
+	if group != nil && (m.InSession || m.Before == 0) {
+		e.Group = group
+	}
+	if group != nil {
+		e.command("makes the messages of its group visible; later calls of the receiver fail", "group", "release", named(name), m.GroupID)
+	}
+	if m.Before > 0 || m.ExpiresAt != 0 && m.ExpiresAt <= m.VisibleAt {
+		e.Then = Nothing // an earlier message may still be in flight, or this one expires first
+	}
+}
+
+// available explains a message at the head of its line.
+func (e *Explanation) available(v queue.View, name string, m *queue.StoredMessage, attributes *queue.QueueAttributes) {
+	stats, _ := v.Stats(name)
+	switch {
+	case attributes.DeliveryPaused:
+		e.State, e.Summary = "paused", "The message could be delivered, but deliveries of the queue are paused."
+		e.Next = "Resume the queue to deliver it."
+		e.command("resumes the deliveries", "queue", "resume", named(name))
+	case m.DeadLetter:
+		e.State, e.Then = "dead-letter", DeadLetter
+		e.Summary = fmt.Sprintf("The message was received %s, as often as the redrive policy allows.", times(m.HandOuts))
+		e.Next = "The next receive moves it to the dead-letter queue" + deadLetterQueue(v, name) + "."
+	case !v.Deliverable(name) && stats.NotVisible > 0:
+		e.State, e.Summary = "limit", "The message could be delivered, but the queue has reached its limit of messages in flight."
+		e.Next = "It is delivered when messages in flight are deleted or become visible."
+	default:
+		e.State, e.Summary, e.Then = "ready", "A receive can get the message now.", Deliver
+		e.Next = "The next receive returns it, unless others come first."
+	}
+}
+
+// facts adds what is true in every state.
+func (e *Explanation) facts(v queue.View, name string, m *queue.StoredMessage, attributes *queue.QueueAttributes) {
+	if attributes.DeliveryPaused && e.State != "paused" {
+		e.detail("Deliveries of the queue are paused: receives get no messages until you resume it.")
+		e.command("resumes the deliveries", "queue", "resume", named(name))
+		if e.Then != Enqueue {
+			e.Then = Nothing
+		}
+	}
+	if target, after := v.RedriveRule(name); target != "" && !m.DeadLetter {
+		e.detail("It moves to the dead-letter queue %s after %s more.", named(target), count(after-m.HandOuts, "receive"))
+	}
+	if m.DeadLetterSource != "" {
+		e.detail("It was dead-lettered from %s.", named(m.DeadLetterSource))
+	}
+	if m.ExpiresAt != 0 {
+		e.detail("It expires at %s.", clock(m.ExpiresAt))
+	}
+	if m.DeduplicationID == "" || !attributes.FIFO {
+		return
+	}
+	known, found, err := v.KnownID(name, queue.DeduplicationID{ID: m.DeduplicationID, GroupID: m.GroupID})
+	if err == nil && found {
+		e.detail("Until %s a send with its deduplication id %s is a duplicate.", clock(known.ForgottenAt), m.DeduplicationID)
+	}
+}
+
+// timeline adds the moments that the state remembers or expects.
+func (e *Explanation) timeline(m *queue.StoredMessage) {
+	add := func(at queue.Timestamp, event string) {
+		if at != 0 {
+			e.Timeline = append(e.Timeline, Event{at, event})
+		}
+	}
+	add(m.SentAt, "It was sent, or arrived in this queue.")
+	if m.FirstReceivedAt != m.ReceivedAt {
+		add(m.FirstReceivedAt, "It was received for the first time.")
+	}
+	add(m.ReceivedAt, "It was last received.")
+	switch m.State {
+	case "scheduled":
+		add(m.VisibleAt, "It is enqueued.")
+	case "in flight", "delayed":
+		add(m.VisibleAt, "It becomes visible.")
+	}
+	add(m.ExpiresAt, "It expires.")
+	slices.SortStableFunc(e.Timeline, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+}
