@@ -17,7 +17,7 @@ func keyEnvironment(t *testing.T, file string) (secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`^AWS_ACCESS_KEY_ID=(\S+)\nAWS_SECRET_ACCESS_KEY=(\S+)\n`).FindStringSubmatch(string(text))
+	found := regexp.MustCompile(`^(?:export )?AWS_ACCESS_KEY_ID=(\S+)\n(?:export )?AWS_SECRET_ACCESS_KEY=(\S+)\n`).FindStringSubmatch(string(text))
 	if found == nil {
 		t.Fatalf("%s holds %q", file, text)
 	}

@@ -82,7 +82,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(arguments.FlagError(exit.Usage))
 	root.AddCommand(server.Commands(version, formatMax)...)
 	root.AddCommand(client.Commands()...)
-	root.AddCommand(certificate.Command(), versionCommand())
+	root.AddCommand(certificate.Command(), versionCommand(), manCommand())
 	offline.AddTo(root)
 	return root
 }

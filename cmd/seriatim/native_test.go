@@ -116,7 +116,7 @@ func TestNativeFailures(t *testing.T) {
 		{"mixed", "--endpoint https://127.0.0.1:1,http://127.0.0.1:2", "write all of them in the same way", exit.Usage},
 		{"silence", "--timeout 200ms --endpoint " + silent, "raise --timeout", exit.Timeout},
 		{"the admin port", "--endpoint " + adminOf(t, endpoint), "set --endpoint or SERIATIM_ENDPOINT to a client port", exit.Usage},
-		{"format", "-o yaml --endpoint " + endpoint, "use -o table or -o json", exit.Usage},
+		{"format", "-o xml --endpoint " + endpoint, "use -o table, wide", exit.Usage},
 		{"authorities", "--ca-file /does/not/exist --endpoint " + endpoint, "/does/not/exist", exit.Usage},
 	} {
 		if c.code == exit.OK {

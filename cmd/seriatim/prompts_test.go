@@ -54,9 +54,9 @@ func TestNamesAreCompleted(t *testing.T) {
 	} {
 		must(t, append(strings.Fields(args), "--endpoint", endpoint)...)
 	}
-	queues := "msg schedule, msg cancel, session list, session accept, session renew, session release, session state get, session " +
-		"state set, " +
-		"session state clear, dedup lookup, dedup stats, dedup forget, dedup window, group list, group show, group explain, group release"
+	queues := "msg export, msg import, msg defer, msg dead-letter, msg receive-deferred, msg schedule, msg cancel, session list, " +
+		"session accept, session renew, session release, session state get, session state set, session state clear, " +
+		"dedup lookup, dedup stats, dedup forget, dedup window, group list, group show, group explain, group release"
 	for command := range strings.SplitSeq(queues, ", ") {
 		want := "jobs.fifo\n:4\n"
 		if got := completed(t, endpoint, command, "j"); got != want {
@@ -75,7 +75,8 @@ func TestNamesAreCompleted(t *testing.T) {
 			t.Errorf("%s offers %q where it takes no name", command, got)
 		}
 	}
-	for command := range strings.SplitSeq("topic show, topic set, topic delete, topic publish, topic subscribe, topic subscriptions, "+
+	for command := range strings.SplitSeq("topic tag, topic untag, topic tags, topic subscription show, topic subscription set, "+
+		"topic subscription test, topic show, topic set, topic delete, topic publish, topic subscribe, topic subscriptions, "+
 		"topic unsubscribe", ", ") {
 		if got := completed(t, endpoint, command, "j"); got != "journal.fifo\n:4\n" {
 			t.Errorf("%s offers %q", command, got)
@@ -83,7 +84,7 @@ func TestNamesAreCompleted(t *testing.T) {
 	}
 	must(t, "queue", "create", "joblog", "-a",
 		`RedrivePolicy={"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:other","maxReceiveCount":3}`, "--endpoint", endpoint)
-	for command := range strings.SplitSeq("dlq redrive, dlq tasks, dlq cancel", ", ") {
+	for command := range strings.SplitSeq("dlq show, dlq purge, dlq redrive, dlq tasks, dlq cancel", ", ") {
 		if got := completed(t, endpoint, command, ""); got != "other\n:4\n" {
 			t.Errorf("%s offers %q", command, got)
 		}
@@ -91,7 +92,13 @@ func TestNamesAreCompleted(t *testing.T) {
 	for _, test := range []struct{ command, flag, typed, want string }{
 		{"queue create", "--attribute", "Visib", "VisibilityTimeout=\n:6\n"},
 		{"queue update", "-a", "Dedup", "DeduplicationEnabled=\nDeduplicationScope=\nDeduplicationWindowSeconds=\n:6\n"},
+		{"queue update", "-a", "DeduplicationScope=", "DeduplicationScope=queue\nDeduplicationScope=messageGroup\n" +
+			"DeduplicationScope=partitionKey\n:4\n"},
+		{"queue create", "-a", "ContentBasedDeduplication=t", "ContentBasedDeduplication=true\n:4\n"},
+		{"queue create", "-a", "DelaySeconds=", ":4\n"},
 		{"topic create", "-a", "Disp", "DisplayName=\n:6\n"},
+		{"topic subscribe", "-a", "FilterPolicyScope=", "FilterPolicyScope=MessageAttributes\nFilterPolicyScope=MessageBody\n:4\n"},
+		{"topic set", "journal.fifo", "FifoTh", "FifoThroughputScope=\n:6\n"},
 		{"policy simulate", "--resource", "j", "joblog\njobs.fifo\n:4\n"},
 	} {
 		if got := completed(t, endpoint, test.command, test.flag, test.typed); got != test.want {

@@ -107,11 +107,11 @@ func readAccessFile(flag, name string, stdin io.Reader) (string, error) {
 
 // showKey prints a new key as lines that a shell can read.
 func (p *printer) showKey(k document.AccessKey) error {
-	if p.format == formatJSON {
+	if p.format.OfDocument() {
 		return p.print(k, nil)
 	}
-	_, err := fmt.Fprintf(p.out, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\n", k.ID, k.Secret)
-	p.say("The secret is shown only now.")
+	_, err := fmt.Fprintf(p.out, "export AWS_ACCESS_KEY_ID=%s\nexport AWS_SECRET_ACCESS_KEY=%s\n", k.ID, k.Secret)
+	p.say("The secret is shown only now. With these variables set, seriatim context add NAME --with-key stores the key.")
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
@@ -99,7 +100,7 @@ const standardStream = "-"
 
 // pipeBackup writes a backup to standard output.
 func (w *wire) pipeBackup(ctx context.Context, out io.Writer, show *progress) (created, error) {
-	if terminal(out) {
+	if output.IsTerminal(out) {
 		return created{}, exit.New(exit.Usage, errors.New("standard output is a terminal"), "send the backup to a file or a pipe")
 	}
 	begun := time.Now()

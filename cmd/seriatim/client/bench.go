@@ -121,8 +121,8 @@ func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
 
 // printBench writes a report as JSON, or as a summary and the table of latencies.
 func printBench(p *printer, b *bench.Report) error {
-	if p.format == formatJSON {
-		return p.print(b, nil)
+	if !p.format.ForPeople() {
+		return p.print(b, func() table { return latencies(b) })
 	}
 	where := "another machine"
 	if b.Server.Local {
@@ -157,13 +157,16 @@ func printBench(p *printer, b *bench.Report) error {
 	if _, err := fmt.Fprintln(p.out); err != nil {
 		return err
 	}
-	return p.print(nil, func() table {
-		ms := func(us float64) string { return strconv.FormatFloat(us/1e3, 'f', 2, 64) }
-		t := table{heading: []string{"LATENCY, MS", "COUNT", "P50", "P90", "P99", "P99.9", "MAX"}}
-		for _, name := range slices.Sorted(maps.Keys(b.Latency)) {
-			l := b.Latency[name]
-			t.add(name, strconv.FormatUint(l.Count, 10), ms(l.P50), ms(l.P90), ms(l.P99), ms(l.P999), ms(l.Max))
-		}
-		return t
-	})
+	return p.print(nil, func() table { return latencies(b) })
+}
+
+// latencies returns the percentiles of a report.
+func latencies(b *bench.Report) table {
+	ms := func(us float64) string { return strconv.FormatFloat(us/1e3, 'f', 2, 64) }
+	t := table{heading: []string{"LATENCY, MS", "COUNT", "P50", "P90", "P99", "P99.9", "MAX"}}
+	for _, name := range slices.Sorted(maps.Keys(b.Latency)) {
+		l := b.Latency[name]
+		t.add(name, strconv.FormatUint(l.Count, 10), ms(l.P50), ms(l.P90), ms(l.P99), ms(l.P999), ms(l.Max))
+	}
+	return t
 }

@@ -100,7 +100,7 @@ func clusterStatusCommand(o *options) *cobra.Command {
 					list.Summary = "No leader yet, although this node reaches all voters"
 				}
 			}
-			if p.format == formatTable {
+			if p.format.ForPeople() {
 				if err := list.printSummary(p); err != nil {
 					return err
 				}
@@ -254,7 +254,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 // as a removal.
 func (w *wire) absent(ctx context.Context, p *printer, node string) error {
 	p.say("%s is no member.", node)
-	if p.format != formatJSON {
+	if !p.format.OfDocument() {
 		return nil
 	}
 	list, err := w.members(ctx, false)
@@ -298,7 +298,7 @@ func (w *wire) changeMembers(ctx context.Context, p *printer, path, node, past s
 		return err
 	}
 	list.fill()
-	if p.format == formatTable {
+	if p.format.ForPeople() {
 		if node == "" {
 			node = "leadership"
 		}

@@ -57,21 +57,36 @@ func (n names) of(c *cobra.Command, flag string) {
 	}
 }
 
-// completeAttributes makes shells offer the names of attributes, each with an equals sign.
-func completeAttributes(c *cobra.Command, known []string) {
-	names(func(_ *cobra.Command, _ []string, typed string) (offered []string, _ cobra.ShellCompDirective) {
-		for _, name := range known {
-			if strings.HasPrefix(name, typed) {
-				offered = append(offered, name+"=")
-			}
-		}
-		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+// completeAttributes makes shells offer the attributes for --attribute.
+func completeAttributes(c *cobra.Command, known []attributes.Described) {
+	names(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return offerAttributes(known, typed)
 	}).of(c, "attribute")
 }
 
-// queueAttributes returns the names of the attributes that you can set on a queue.
-func queueAttributes() (names []string) {
-	for _, a := range attributes.Describe() {
+// offerAttributes offers names of attributes, each with an equals sign. After the sign it offers the
+// values, if the attribute takes only a few.
+func offerAttributes(known []attributes.Described, typed string) (offered []string, _ cobra.ShellCompDirective) {
+	name, value, valued := strings.Cut(typed, "=")
+	for _, a := range known {
+		if !valued && strings.HasPrefix(a.Name, name) {
+			offered = append(offered, a.Name+"=")
+		}
+		for _, word := range a.Words {
+			if valued && a.Name == name && strings.HasPrefix(word, value) {
+				offered = append(offered, name+"="+word)
+			}
+		}
+	}
+	if valued {
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// namesOf returns the names of attributes.
+func namesOf(list []attributes.Described) (names []string) {
+	for _, a := range list {
 		names = append(names, a.Name)
 	}
 	return names

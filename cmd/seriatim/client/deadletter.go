@@ -20,11 +20,11 @@ import (
 )
 
 func deadLetterCommand(o *options) *cobra.Command {
-	return group("dlq", "Look at dead-letter queues and move messages out of them",
-		"Look at dead-letter queues and move messages out of them.\n\n"+
+	return group("dlq", "Look at dead-letter queues, move messages out of them, and purge them",
+		"Look at dead-letter queues, move messages out of them, and purge them.\n\n"+
 			"A queue gets a dead-letter queue by its RedrivePolicy: seriatim queue update --help shows how.\n"+
 			"NAME is the name or URL of a dead-letter queue.",
-		deadLetterListCommand(o), redriveCommand(o), tasksCommand(o), cancelCommand(o))
+		deadLetterListCommand(o), deadLetterShowCommand(o), redriveCommand(o), deadLetterPurgeCommand(o), tasksCommand(o), cancelCommand(o))
 }
 
 // deadLetterQueue is one dead-letter queue in JSON output.

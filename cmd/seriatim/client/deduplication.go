@@ -87,6 +87,13 @@ func (w *wire) lookUpAtQueue(ctx context.Context, p *printer, name string, id ap
 		}
 		return nil
 	})
+	if (err == nil || exit.CodeOf(err) == exit.NotFound) && !out.Known && w.topicKnows(ctx, name, id) {
+		hint := "the topic of this name remembers the id and drops it: add --topic to look at it"
+		if err != nil {
+			return exit.New(exit.NotFound, err, hint)
+		}
+		return p.printKnown(out, "queue "+nameOf(name), "send", hint)
+	}
 	if err != nil {
 		return err
 	}
@@ -94,11 +101,22 @@ func (w *wire) lookUpAtQueue(ctx context.Context, p *printer, name string, id ap
 		"a topic has its own deduplication: add --topic to look at the topic of that name")
 }
 
+// topicKnows reports whether a topic exists and remembers an id.
+func (w *wire) topicKnows(ctx context.Context, name string, id api.DeduplicationID) bool {
+	out, err := w.topicEntry(ctx, name, id)
+	return err == nil && out.Known
+}
+
+// topicEntry reads the entry of a topic for an id.
+func (w *wire) topicEntry(ctx context.Context, name string, id api.DeduplicationID) (out document.DeduplicationID, err error) {
+	query := url.Values{"id": {id.ID}, "group": {id.GroupID}}
+	err = w.get(ctx, "/v1/topics/"+url.PathEscape(w.qualified(name))+"/deduplication", query, &out)
+	return out, err
+}
+
 // lookUpAtTopic prints the entry of a topic for an id.
 func (w *wire) lookUpAtTopic(ctx context.Context, p *printer, name string, id api.DeduplicationID) error {
-	out := document.DeduplicationID{}
-	query := url.Values{"id": {id.ID}, "group": {id.GroupID}}
-	err := w.get(ctx, "/v1/topics/"+url.PathEscape(w.qualified(name))+"/deduplication", query, &out)
+	out, err := w.topicEntry(ctx, name, id)
 	if err != nil {
 		return err
 	}
@@ -109,7 +127,7 @@ func (w *wire) lookUpAtTopic(ctx context.Context, p *printer, name string, id ap
 // printKnown prints the entry of a queue or topic for an id. An unknown id is an error.
 func (p *printer) printKnown(out document.DeduplicationID, where, verb, hint string) (err error) {
 	if !out.Known {
-		if p.format == formatJSON {
+		if p.format.OfDocument() {
 			err = p.print(out, nil)
 		}
 		text := fmt.Errorf("the %s does not remember %q: it would accept a %s with this id", where, out.DeduplicationID, verb)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/bench"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -69,7 +70,7 @@ func TestOneOfThem(t *testing.T) {
 func TestBenchOfOne(t *testing.T) {
 	var out strings.Builder
 	b := &bench.Report{Clients: 1, Groups: 1, BodyBytes: 1, Server: bench.Server{Nodes: 1}, Generator: bench.Generator{CPUs: 1}}
-	if err := printBench(&printer{out: &out, words: &out, format: formatTable}, b); err != nil {
+	if err := printBench(&printer{out: &out, words: &out, format: output.Format{}}, b); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{", 1 client, ", ", 1 group\n", ", 1 node, ", ", 1 CPU, "} {

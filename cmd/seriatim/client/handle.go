@@ -65,7 +65,7 @@ func handleCommand(o *options, c *cobra.Command, of func(*cobra.Command) (handle
 		if err != nil {
 			return err
 		}
-		if p.format == formatJSON {
+		if p.format.OfDocument() {
 			err = p.print(map[string]any{change.past: len(handles) - len(refused), "refused": refused}, nil)
 		}
 		return errors.Join(err, p.changed(len(refused), len(handles), change.past))

@@ -20,11 +20,12 @@ import (
 )
 
 func messageCommand(o *options) *cobra.Command {
-	return group("msg", "Send, schedule, receive, peek at, extend, release and delete messages",
-		"Send, schedule, receive, peek at, extend, release and delete messages.\n\nQUEUE is a queue name or a queue URL.",
+	return group("msg", "Send, schedule, receive, peek at, defer, export and import messages",
+		"Send, schedule, receive, peek at, defer, export and import messages.\n\nQUEUE is a queue name or a queue URL.",
 		sendCommand(o), scheduleCommand(o), cancelScheduledCommand(o), receiveCommand(o), peekCommand(o), extendCommand(o),
-		releaseCommand(o),
-		deleteCommand(o))
+		releaseCommand(o), deferCommand(o), receiveDeferredCommand(o), deadLetterMessageCommand(o),
+		deleteCommand(o), findCommand(o), messageExplainCommand(o), moveMessageCommand(o), discardMessageCommand(o), exportCommand(o),
+		importCommand(o))
 }
 
 // attributeValue is a message attribute in JSON output.
@@ -73,38 +74,6 @@ func (f *messageFlags) message(cmd *cobra.Command, body string) (*api.Message, e
 	return m, nil
 }
 
-func sendCommand(o *options) *cobra.Command {
-	f, delay := &messageFlags{}, 0
-	c := &cobra.Command{
-		Use: "send QUEUE [BODY]", Short: "Send one message",
-		Long: "Send one message. Without BODY, or with -, the body is read from standard input.",
-		Example: "  seriatim msg send orders.fifo '{\"order\":17}' --group customer-9 --deduplication-id order-17\n" +
-			"  seriatim msg send jobs - --attribute kind=resize --attribute width:Number=640 < job.json",
-		Args:              arguments.OptionalLast("QUEUE", "BODY"),
-		ValidArgsFunction: o.completeQueues,
-		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			body, err := textOf(cmd, "body", args)
-			if err != nil {
-				return err
-			}
-			m, err := f.message(cmd, body)
-			if err != nil {
-				return err
-			}
-			if cmd.Flags().Changed("delay") {
-				m.DelaySeconds = number(delay)
-			}
-			return printSent(cmd, n, p, func(ctx context.Context, c *api.Client) ([]*api.Result, error) {
-				return c.Send(ctx, qualifiedOf(args[0]), m)
-			})
-		}),
-	}
-	f.bind(c, "message group id, required on FIFO queues")
-	f.bindTrace(c)
-	c.Flags().IntVar(&delay, "delay", 0, "seconds until the message can be received, 0 to 900")
-	return c
-}
-
 // number returns the value of a flag for the native API. The server refuses values outside of its
 // limits.
 func number(v int) *int32 { return new(int32(max(math.MinInt32, min(v, math.MaxInt32)))) } //nolint:gosec // bounded
@@ -138,7 +107,7 @@ func printSent[R sentResult](cmd *cobra.Command, n *native.Conn, p *printer, sen
 	if err := p.print(doc, func() table { return table{rows: [][]string{row}} }); err != nil {
 		return err
 	}
-	if duplicate && p.format == formatTable {
+	if duplicate && p.format.ForPeople() {
 		p.say("dropped as a duplicate: the message above was accepted before, nothing was stored")
 	}
 	return nil
@@ -173,6 +142,11 @@ func contentOf(cmd *cobra.Command, what string, args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return bodyFrom(in, what)
+}
+
+// bodyFrom reads a text of at most bodyBytesMax.
+func bodyFrom(in io.Reader, what string) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(in, bodyBytesMax+1))
 	if err != nil {
 		return "", fmt.Errorf("read the %s: %w", what, err)
@@ -253,6 +227,7 @@ type receiveFlags struct {
 	count, wait, visibility int
 	attempt                 string
 	remove                  bool
+	session                 sessionFlags
 }
 
 func receiveCommand(o *options) *cobra.Command {
@@ -262,6 +237,7 @@ func receiveCommand(o *options) *cobra.Command {
 		Args: arguments.Exactly("QUEUE"),
 		Example: "  seriatim msg receive orders.fifo --max 10 --wait 20\n" +
 			"  seriatim msg receive jobs --delete -o json\n" +
+			"  seriatim msg receive orders.fifo --session customer-9 --token 0a1b...   # after seriatim session accept\n" +
 			"  seriatim msg receive orders.fifo --attempt-id try-1   # after an error, repeat it for the same messages",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -275,6 +251,8 @@ func receiveCommand(o *options) *cobra.Command {
 	fl.StringVar(&f.attempt, "attempt-id", "",
 		"ReceiveRequestAttemptId of FIFO queues: with the same id, a repeated receive returns the same messages")
 	fl.BoolVar(&f.remove, "delete", false, "delete the messages after printing them")
+	f.session.bind(c)
+	c.MarkFlagsMutuallyExclusive("session", "visibility-timeout") // the lock of the session hides them
 	return c
 }
 
@@ -289,6 +267,7 @@ func receive(cmd *cobra.Command, n *native.Conn, p *printer, f *receiveFlags, qu
 	if cmd.Flags().Changed("attempt-id") {
 		in.AttemptId = &f.attempt
 	}
+	in.Session = f.session.reference()
 	var received []*api.Delivery
 	err := n.Do(cmd.Context(), wait, func(ctx context.Context, c *api.Client) error {
 		out, err := c.Receive(ctx, in)
@@ -298,6 +277,12 @@ func receive(cmd *cobra.Command, n *native.Conn, p *printer, f *receiveFlags, qu
 	if err != nil {
 		return err
 	}
+	return showReceived(cmd, n, p, queue, received, f.remove, &f.session)
+}
+
+// showReceived prints received messages, and deletes them if remove is set.
+func showReceived(cmd *cobra.Command, n *native.Conn, p *printer, queue string, received []*api.Delivery, remove bool,
+	session *sessionFlags) error {
 	messages := make([]message, len(received))
 	handles := make([]string, len(received))
 	for i, m := range received {
@@ -307,21 +292,22 @@ func receive(cmd *cobra.Command, n *native.Conn, p *printer, f *receiveFlags, qu
 	if err := printMessages(p, messages); err != nil {
 		return err
 	}
-	if !f.remove {
+	if !remove {
 		return nil
 	}
 	// The JSON document contains only the messages.
-	refused, err := changeAll(cmd.Context(), n, p, queue, handles, deletion)
+	change := session.deletion()
+	refused, err := changeAll(cmd.Context(), n, p, queue, handles, change)
 	if err != nil {
 		return err
 	}
-	return p.changed(len(refused), len(handles), deletion.past)
+	return p.changed(len(refused), len(handles), change.past)
 }
 
 // sourceARN returns the ARN of the source of a message in a dead-letter queue, for JSON output. Both
 // queues have the same region and account. An error must not keep the message from the user.
 func sourceARN(ctx context.Context, n *native.Conn, p *printer, queue, source string) string {
-	if source == "" || p.format != formatJSON {
+	if source == "" || !p.format.OfDocument() {
 		return ""
 	}
 	arn, err := queueARN(ctx, n, queue)
@@ -336,7 +322,7 @@ func sourceARN(ctx context.Context, n *native.Conn, p *printer, queue, source st
 const waitMax = 20 * time.Second
 
 func printMessages(p *printer, messages []message) error {
-	if len(messages) == 0 && p.format == formatTable {
+	if len(messages) == 0 && p.format.ForPeople() {
 		p.say("no message")
 		return nil
 	}

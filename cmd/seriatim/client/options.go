@@ -1,9 +1,9 @@
 package client
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -16,17 +16,31 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
-	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// Environment variables of the tool. The server refuses unknown SERIATIM_ variables except these.
+// Environment variables of the tool, beside those of the AWS tools.
 const (
 	EnvEndpoint   = "SERIATIM_ENDPOINT"
 	EnvAdmin      = "SERIATIM_ADMIN"
 	EnvAdminToken = "SERIATIM_ADMIN_TOKEN"
+	EnvTokenFile  = "SERIATIM_ADMIN_TOKEN_FILE"
+	EnvCAFile     = "SERIATIM_CA_FILE"
+	EnvAccount    = "SERIATIM_ACCOUNT"
 	EnvOutput     = "SERIATIM_OUTPUT"
+	EnvTimeout    = "SERIATIM_TIMEOUT"
+	EnvContext    = "SERIATIM_CONTEXT"
 )
+
+// Environment lists the variables that only the tool reads. The server refuses unknown SERIATIM_
+// variables except these.
+var Environment = []string{EnvEndpoint, EnvAdmin, EnvAdminToken, EnvTokenFile, EnvCAFile, EnvOutput, EnvTimeout, EnvContext, EnvSourceKey,
+	EnvSourceSecret, EnvSourceToken}
+
+// variables are the environment variables of flags.
+var variables = map[string]string{"endpoint": EnvEndpoint, "admin": EnvAdmin, "admin-token-file": EnvTokenFile, "ca-file": EnvCAFile,
+	"account": EnvAccount, "output": EnvOutput, "timeout": EnvTimeout, "context": EnvContext}
 
 // VersionAnnotation is the annotation of the root command with the version of the program.
 const VersionAnnotation = "version"
@@ -44,7 +58,11 @@ type options struct {
 	account   string
 	tokenFile string
 	output    string
+	columns   []string
+	sort      string
 	timeout   time.Duration
+	context   string
+	screen    io.Writer // with --watch: the output of the process
 }
 
 // Commands returns the subcommands of the tool.
@@ -54,10 +72,12 @@ func Commands() []*cobra.Command {
 		statusCommand(o), checkCommand(o), doctorCommand(o), debugCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o),
 		queueCommand(o), messageCommand(o), groupCommand(o),
 		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), accountCommand(o), encryptionCommand(o),
-		keyCommand(o), policyCommand(o), benchCommand(o), connectionsCommand(o), auditCommand(o), logCommand(o),
+		keyCommand(o), policyCommand(o), definitionsCommand(o), migrateCommand(o), benchCommand(o), contextCommand(o), explainCommand(o),
+		connectionsCommand(o), auditCommand(o), logCommand(o),
 	}
 	for _, c := range list {
 		o.bind(c)
+		o.watchAll(c)
 	}
 	return list
 }
@@ -68,14 +88,23 @@ func (o *options) bind(c *cobra.Command) {
 		"client ports of nodes, repeated or with commas: the next is asked if one does not answer; env "+EnvEndpoint)
 	f.StringSliceVar(&o.admins, "admin", listOr(EnvAdmin),
 		"admin ports of nodes, repeated or with commas; env "+EnvAdmin+" (default: the endpoints' hosts, port + 1)")
-	f.StringVar(&o.caFile, "ca-file", "", "PEM file of authorities to trust for https, beside the system's")
-	f.StringVar(&o.account, "account", "", "account of requests without a signature, 12 digits (default: that of the cluster)")
-	f.StringVar(&o.tokenFile, "admin-token-file", "",
-		"file with the token for the admin port (default: the token in env "+EnvAdminToken+", else that of a node on this machine)")
-	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
+	f.StringVar(&o.caFile, "ca-file", os.Getenv(EnvCAFile),
+		"PEM file of authorities to trust for https, beside the system's; env "+EnvCAFile)
+	f.StringVar(&o.account, "account", os.Getenv(EnvAccount),
+		"account of requests without a signature, 12 digits (default: that of the cluster); env "+EnvAccount)
+	f.StringVar(&o.tokenFile, "admin-token-file", os.Getenv(EnvTokenFile), "file with the token for the admin port; env "+EnvTokenFile+
+		" (default: the token in env "+EnvAdminToken+", else that of a node on this machine)")
+	f.StringVar(&o.context, "context", os.Getenv(EnvContext), "name of a connection, see seriatim context; env "+EnvContext)
+	if err := c.RegisterFlagCompletionFunc("context", completeContexts); err != nil {
+		panic(err) // the flag is defined above
+	}
+	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, output.Table), output.Help+"; env "+EnvOutput)
+	f.StringSliceVar(&o.columns, "columns", nil, output.ColumnsHelp)
+	f.StringVar(&o.sort, "sort", "", output.SortHelp)
 	f.Lookup("endpoint").DefValue = strings.Join(o.endpoints, ",")
-	complete(c, "output", formatTable, formatJSON)
-	f.DurationVar(&o.timeout, "timeout", defaultTimeout, "give up after this time; a long poll adds its wait")
+	complete(c, "output", output.Values...)
+	f.DurationVar(&o.timeout, "timeout", timeoutFrom(os.Getenv(EnvTimeout)),
+		"give up after this time; a long poll adds its wait; env "+EnvTimeout)
 }
 
 // complete makes shells offer the values of a flag.
@@ -87,11 +116,16 @@ func complete(c *cobra.Command, flag string, values ...string) {
 
 // open checks the flags and makes the connections and the printer of a command.
 func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
-	if o.output != formatTable && o.output != formatJSON {
-		return nil, nil, exit.New(exit.Usage, fmt.Errorf("unknown output format %q", o.output), "use -o table or -o json")
+	key, err := o.useContext(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := o.printer(cmd)
+	if err != nil {
+		return nil, nil, err
 	}
 	if o.timeout <= 0 {
-		return nil, nil, exit.New(exit.Usage, errors.New("--timeout must be above zero"), "")
+		return nil, nil, exit.New(exit.Usage, errors.New("--timeout and "+EnvTimeout+" must be a time above zero, such as 30s"), "")
 	}
 	endpoints, admin, err := o.ports()
 	if err != nil {
@@ -105,16 +139,37 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.account != "" && !isAccount(o.account) {
-		return nil, nil, exit.New(exit.Usage, fmt.Errorf("--account %q is not an account", o.account),
-			"an account has 12 digits; seriatim account list shows them")
+	if err := o.checkAccount(); err != nil {
+		return nil, nil, err
 	}
 	w := &wire{
-		api:   native.Options{Addresses: endpoints, TLS: trusted, Timeout: o.timeout, Account: o.account, Key: keyFrom(os.Getenv)},
+		api:   native.Options{Addresses: endpoints, TLS: trusted, Timeout: o.timeout, Account: o.account, Key: key},
 		admin: admin, token: token, timeout: o.timeout, ownTokens: new(sync.Map),
 		http: httpClient(trusted, o.timeout, len(admin.addresses)),
 	}
-	return w, &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: o.output}, nil
+	return w, p, nil
+}
+
+// printer returns the printer of a command.
+func (o *options) printer(cmd *cobra.Command) (*printer, error) {
+	format, err := output.Parse(o.output, o.columns, o.sort)
+	if err != nil {
+		return nil, exit.New(exit.Usage, err, "use -o "+output.Help)
+	}
+	screen := cmd.OutOrStdout()
+	if o.screen != nil {
+		screen = o.screen
+	}
+	format.Colour = output.WantsColour(screen)
+	return &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: format}, nil
+}
+
+func (o *options) checkAccount() error {
+	if o.account != "" && !isAccount(o.account) {
+		return exit.New(exit.Usage, fmt.Errorf("--account %q is not an account", o.account),
+			"an account has 12 digits; seriatim account list shows them")
+	}
+	return nil
 }
 
 // isAccount reports whether text has the form of an account id.
@@ -136,14 +191,13 @@ func (o *options) adminToken() (string, error) {
 	return token, nil
 }
 
-// keyFrom returns the key for the client port from the variables of all AWS tools, nil without one. A
-// flag for the secret would show it to other users of the machine.
-func keyFrom(environment func(string) string) *api.Key {
-	id, secret := environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY")
-	if id == "" || secret == "" {
-		return nil
+// timeoutFrom parses the value of EnvTimeout. An invalid one is 0, which open refuses.
+func timeoutFrom(text string) time.Duration {
+	if text == "" {
+		return defaultTimeout
 	}
-	return &api.Key{ID: id, Secret: secret, Region: cmp.Or(environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), "us-east-1")}
+	d, _ := time.ParseDuration(text)
+	return d
 }
 
 // ports parses the addresses of the client and admin ports.

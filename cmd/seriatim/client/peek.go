@@ -80,10 +80,10 @@ func printPeeked(p *printer, text json.RawMessage) error {
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return fmt.Errorf("unreadable answer: %w", err)
 	}
-	if answer.Next != "" && p.format == formatTable {
+	if answer.Next != "" && p.format.ForPeople() {
 		p.say("there are more: continue with --from %s", answer.Next)
 	}
-	if len(answer.Messages) == 0 && p.format == formatTable {
+	if len(answer.Messages) == 0 && p.format.ForPeople() {
 		p.say("no message")
 		return nil
 	}

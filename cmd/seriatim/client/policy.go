@@ -136,7 +136,7 @@ func policyGetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if p.format == formatJSON {
+			if p.format.OfDocument() {
 				return p.print(u, nil)
 			}
 			_, err = fmt.Fprintln(p.out, u.Policy)
@@ -167,7 +167,7 @@ func policySimulateCommand(o *options) *cobra.Command {
 		Long: "Show whether the stored policies would allow a request, and the policy and statement that decide. The command sends\n" +
 			"nothing to the queue or topic. The exit code is 0 if the request is allowed and 4 if it is denied.",
 		Example: `  seriatim policy simulate --user orders-service --action sqs:SendMessage --resource orders.fifo
-  seriatim policy simulate --key SRTMEXAMPLE --action sns:Publish --resource arn:aws:sns:us-east-1:000000000000:events --context aws:SourceIp=10.0.0.7`,
+  seriatim policy simulate --key SRTMEXAMPLE --action sns:Publish --resource arn:aws:sns:us-east-1:000000000000:events --condition aws:SourceIp=10.0.0.7`,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			for _, name := range flags {
 				query.Set(name, cmd.Flag(name).Value.String())
@@ -191,7 +191,7 @@ func policySimulateCommand(o *options) *cobra.Command {
 	names(o.completeAccounts).of(c, "account")
 	complete(c, "action", permissions()...)
 	names(o.completeQueues).of(c, "resource")
-	c.Flags().StringArrayVar(&given, "context", nil,
+	c.Flags().StringArrayVar(&given, "condition", nil,
 		"NAME=VALUE of a condition key, repeated: aws:SourceIp, aws:UserAgent, aws:SecureTransport, aws:CurrentTime")
 	return c
 }

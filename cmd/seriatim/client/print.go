@@ -2,64 +2,47 @@ package client
 
 import (
 	"bufio"
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
-	"unicode"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
-)
-
-const (
-	formatTable = "table"
-	formatJSON  = "json"
 )
 
 // printer writes the output of a command: data to out, messages to words.
 type printer struct {
 	out    io.Writer
 	words  io.Writer
-	format string
+	format output.Format
 }
 
-// table is a heading with rows of as many cells.
+// table is a heading with rows of as many cells. The columns from wideFrom on are those of -o wide.
 type table struct {
-	heading []string
-	rows    [][]string
+	heading  []string
+	rows     [][]string
+	wideFrom int
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// print writes document as JSON, or the table from asTable.
+// print writes document, or the table from asTable, in the format of -o.
 func (p *printer) print(document any, asTable func() table) error {
-	if p.format == formatJSON {
-		enc := json.NewEncoder(p.out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(document)
+	err := p.format.Write(p.out, document, func() output.Grid {
+		t := asTable()
+		return output.Grid{Heading: t.heading, Rows: t.rows, WideFrom: t.wideFrom}
+	})
+	if err != nil {
+		return exit.New(exit.Usage, err, "")
 	}
-	t := asTable()
-	tw := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
-	if len(t.heading) > 0 {
-		if _, err := fmt.Fprintln(tw, strings.Join(t.heading, "\t")); err != nil {
-			return err
-		}
-	}
-	for _, row := range t.rows {
-		for i, cell := range row {
-			row[i] = oneLine(cell)
-		}
-		if _, err := fmt.Fprintln(tw, strings.Join(row, "\t")); err != nil {
-			return err
-		}
-	}
-	return tw.Flush()
+	return nil
 }
 
 // emptyIfNil replaces a nil list, which would be null in JSON.
@@ -72,7 +55,7 @@ func emptyIfNil[T any](list []T) []T {
 
 // done reports a change, in words or as a document.
 func (p *printer) done(document map[string]any, format string, args ...any) error {
-	if p.format == formatJSON {
+	if p.format.OfDocument() {
 		return p.print(document, nil)
 	}
 	p.say(format, args...)
@@ -81,17 +64,7 @@ func (p *printer) done(document map[string]any, format string, args ...any) erro
 
 // say writes one line to standard error.
 func (p *printer) say(format string, args ...any) {
-	fmt.Fprintf(p.words, format+"\n", args...) //nolint:errcheck // a failed write cannot be reported
-}
-
-// oneLine replaces control characters in a cell. JSON output has the exact text.
-func oneLine(cell string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) { // also those above 0x7f, which begin a sequence on some terminals
-			return ' '
-		}
-		return r
-	}, cell)
+	fmt.Fprintln(p.words, output.Harmless(fmt.Sprintf(format, args...))) //nolint:errcheck // a failed write cannot be reported
 }
 
 // question is the confirmation of a destructive command. It prints the loss, and the user types
@@ -118,7 +91,7 @@ func (q *question) skipped() bool { return q.yes && !q.dryRun }
 // ask returns nil if the user confirms. effect describes the loss.
 func (q *question) ask(cmd *cobra.Command, p *printer, effect, what, name string) error {
 	switch {
-	case q.dryRun && p.format == formatJSON:
+	case q.dryRun && p.format.OfDocument():
 		return errors.Join(errDryRun, p.print(map[string]any{"dryRun": true, "effect": effect}, nil))
 	case q.dryRun:
 		_, err := fmt.Fprintf(p.out, "%s\nDry run: nothing was changed.\n", effect)
@@ -144,4 +117,81 @@ func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
 		return exit.New(exit.Usage, errors.New("not confirmed"), "add --yes to skip the question")
 	}
 	return exit.New(exit.Usage, fmt.Errorf("that is not %q, nothing was changed", name), "")
+}
+
+// watchedNames are the names of the commands that only show something.
+var watchedNames = []string{"list", "status", "show", "stats", "explain", "tasks", "peek"}
+
+const (
+	watchDefault = "2s"
+	clearScreen  = "\x1b[H\x1b[2J"
+)
+
+// watchAll adds --watch to all commands that only show something.
+func (o *options) watchAll(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		o.watchAll(sub)
+	}
+	if c.RunE == nil || c.HasSubCommands() || !slices.Contains(watchedNames, c.Name()) {
+		return
+	}
+	every, once := time.Duration(0), c.RunE
+	c.Flags().DurationVar(&every, "watch", 0, "repeat at this interval until you interrupt the command (without a value: "+watchDefault+")")
+	c.Flags().Lookup("watch").NoOptDefVal = watchDefault
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed("watch") {
+			return once(cmd, args)
+		}
+		if every < 100*time.Millisecond {
+			return exit.New(exit.Usage, fmt.Errorf("--watch %v is too short", every), "use 100ms or more")
+		}
+		return o.watch(cmd, every, func() error { return once(cmd, args) })
+	}
+}
+
+// watch repeats a command. On a terminal each output replaces the one before, and an error is shown
+// like an output. Elsewhere the outputs follow each other, and an error ends the command.
+func (o *options) watch(cmd *cobra.Command, every time.Duration, once func() error) error {
+	to, words := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	o.screen = to
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		var err error
+		if output.IsTerminal(to) {
+			err = redraw(cmd, every, to, words, once)
+		} else {
+			err = once()
+		}
+		if cmd.Context().Err() != nil {
+			return exit.Interruption("")
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-cmd.Context().Done():
+			return exit.Interruption("")
+		}
+	}
+}
+
+// redraw replaces the screen by the output of a command in one write.
+func redraw(cmd *cobra.Command, every time.Duration, to, words io.Writer, once func() error) error {
+	var screen bytes.Buffer
+	fmt.Fprintf(&screen, "%sEvery %v: %s    %s\n\n", clearScreen, every, cmd.CommandPath(), time.Now().Format(time.TimeOnly))
+	cmd.SetOut(&screen)
+	cmd.SetErr(&screen)
+	err := once()
+	cmd.SetOut(to)
+	cmd.SetErr(words)
+	if err != nil {
+		fmt.Fprintln(&screen, output.Harmless(err.Error()))
+		if hint := exit.HintOf(err); hint != "" {
+			fmt.Fprintln(&screen, strings.TrimSpace(hint))
+		}
+	}
+	_, err = to.Write(screen.Bytes())
+	return err
 }

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
@@ -33,13 +34,16 @@ type progress struct {
 	last  time.Time
 	bytes int64
 	lines int // number of reports
+
+	past        string // of counted; empty: it was not called
+	done, total int64
 }
 
 func newProgress(words io.Writer, form string) (*progress, error) {
 	switch form {
 	case progressJSON, progressNone:
 	case progressAuto:
-		if !terminal(words) {
+		if !output.IsTerminal(words) {
 			form = progressNone
 		}
 	default:
@@ -47,15 +51,6 @@ func newProgress(words io.Writer, form string) (*progress, error) {
 	}
 	now := time.Now()
 	return &progress{words: words, form: form, begun: now, last: now}, nil
-}
-
-func terminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // reading counts the bytes that are read from r.
@@ -123,11 +118,54 @@ func (p *progress) moved(moved, total int64) {
 	}
 }
 
-// over ends the line that moved wrote.
+// over reports the last counts, and ends the line that moved or counted wrote.
 func (p *progress) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.past != "" && (p.form == progressJSON || p.form == progressAuto && p.lines > 0) {
+		p.bar(time.Now())
+	}
 	if p.form == progressAuto && p.lines > 0 {
 		fmt.Fprintln(p.words) //nolint:errcheck // a failed write cannot be reported
 	}
+}
+
+// barWidth is the number of characters of a progress bar.
+const barWidth = 24
+
+// barInterval is the time between two states of a progress bar.
+const barInterval = 100 * time.Millisecond
+
+// counted reports messages of a total, which may be 0 for an unknown one. past says what was done
+// with them, and is the key in JSON.
+func (p *progress) counted(past string, done, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.past, p.done, p.total = past, done, total
+	now := time.Now()
+	wait := map[string]time.Duration{progressJSON: progressInterval, progressAuto: barInterval}[p.form]
+	if wait == 0 || now.Sub(p.last) < wait {
+		return
+	}
+	p.last = now
+	p.bar(now)
+}
+
+// bar reports the last arguments of counted.
+func (p *progress) bar(now time.Time) {
+	past, done, total := p.past, p.done, p.total
+	p.lines++
+	seconds := now.Sub(p.begun).Seconds()
+	if p.form == progressJSON {
+		// A failed write cannot be reported.
+		_ = json.NewEncoder(p.words).Encode(map[string]any{past: done, "total": total, "seconds": seconds})
+		return
+	}
+	bar := ""
+	if total > 0 {
+		filled := int(min(done, total) * barWidth / total)
+		bar = fmt.Sprintf("[%s%s] %d %% ", strings.Repeat("=", filled), strings.Repeat(" ", barWidth-filled), min(done, total)*100/total)
+	}
+	//nolint:errcheck // a failed write cannot be reported
+	fmt.Fprintf(p.words, "\r%s%d %s, %.0f/s ", bar, done, past, float64(done)/max(seconds, 0.001))
 }

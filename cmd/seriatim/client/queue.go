@@ -44,7 +44,7 @@ func queueCommand(o *options) *cobra.Command {
 	return group("queue", "Create, list, show, change, purge and delete queues",
 		"Create, list, show, change, purge and delete queues.\n\nNAME is a queue name or a queue URL.",
 		queueListCommand(o), queueCreateCommand(o), queueShowCommand(o), queueUpdateCommand(o), queueTagCommand(o), queueUntagCommand(o),
-		queueDeleteCommand(o), queuePurgeCommand(o))
+		queueDeleteCommand(o), queuePurgeCommand(o), queuePauseCommand(o), queueResumeCommand(o), queueExplainCommand(o))
 }
 
 func queueCreateCommand(o *options) *cobra.Command {
@@ -52,11 +52,11 @@ func queueCreateCommand(o *options) *cobra.Command {
 		Use: "create NAME", Short: "Create a queue", Args: arguments.Exactly("NAME"),
 		Long: "Create a queue. A name that ends in .fifo makes a FIFO queue.\n\n" +
 			"Attributes are those of the SQS API, such as VisibilityTimeout=60, and extensions. The page\n" +
-			"docs/reference/queue-attributes.md describes them: " + strings.Join(queueAttributes(), ", ") + ".\n\n" +
+			"docs/reference/queue-attributes.md describes them: " + strings.Join(namesOf(attributes.Describe()), ", ") + ".\n\n" +
 			"Creating a queue that exists with the same attributes succeeds.",
 		Example: "  seriatim queue create orders.fifo --attribute ContentBasedDeduplication=true\n" +
 			"  seriatim queue create jobs --attribute VisibilityTimeout=120 --tag team=billing",
-	}, queueAttributes(), "url",
+	}, attributes.Describe(), "url",
 		func(ctx context.Context, n *native.Conn, name string, attrs, tags map[string]string) (string, error) {
 			arn, err := native.Get(ctx, n, func(ctx context.Context, c *api.Client) (string, error) {
 				return c.CreateQueue(ctx, name, attrs, tags)
@@ -67,7 +67,7 @@ func queueCreateCommand(o *options) *cobra.Command {
 
 // creation completes a command that creates a queue or topic. create returns its URL or ARN, which has
 // the key in JSON. known lists the attributes.
-func creation(o *options, c *cobra.Command, known []string, key string,
+func creation(o *options, c *cobra.Command, known []attributes.Described, key string,
 	create func(ctx context.Context, n *native.Conn, name string, attrs, tags map[string]string) (string, error)) *cobra.Command {
 	var given, tags []string
 	c.RunE = o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -81,7 +81,7 @@ func creation(o *options, c *cobra.Command, known []string, key string,
 		}
 		made, err := create(cmd.Context(), n, args[0], attrs, tagged)
 		if err != nil {
-			return unknownAttribute(err, attrs, known)
+			return unknownAttribute(err, attrs, namesOf(known))
 		}
 		return p.print(map[string]string{"name": nameOf(args[0]), key: made}, func() table { return table{rows: [][]string{{made}}} })
 	})
@@ -280,11 +280,11 @@ func queueUpdateCommand(o *options) *cobra.Command {
 			err = changeQueue(cmd, n, p, args[0], "updated", func(c *api.Client, ctx context.Context, name string) error {
 				return c.SetQueueAttributes(ctx, name, attrs)
 			})
-			return unknownAttribute(err, attrs, queueAttributes())
+			return unknownAttribute(err, attrs, namesOf(attributes.Describe()))
 		}),
 	}
 	c.Flags().StringArrayVarP(&given, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
-	completeAttributes(c, queueAttributes())
+	completeAttributes(c, attributes.Describe())
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"path"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 	"github.com/seriatimq/seriatim/transport/ops/document"
@@ -47,13 +49,15 @@ func queueListCommand(o *options) *cobra.Command {
 			for i := range queues {
 				queues[i].Attributes = nil
 			}
-			if p.format == formatJSON && len(queues) > 0 && queues[0].Live == nil {
+			if p.format.Kind() != output.Table && len(queues) > 0 && queues[0].Live == nil {
 				w.addLive(cmd.Context(), list, prefix, queues)
 			}
 			return p.print(map[string]any{"queues": queues}, func() table {
-				t := table{heading: []string{"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED"}}
+				t := table{heading: []string{"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED", "OLDEST", "GROUPS", "BLOCKED",
+					"DEDUP IDS", "SENT/S", "RECEIVED/S", "DELETED/S", "DEAD LETTERS", "PAUSED"}, wideFrom: 6}
 				for _, q := range queues {
-					t.add(q.Name, q.Type, decimal(q.Visible), decimal(q.InFlight), decimal(q.Delayed), decimal(q.Deferred))
+					t.add(append([]string{q.Name, q.Type, decimal(q.Visible), decimal(q.InFlight), decimal(q.Delayed), decimal(q.Deferred)},
+						liveCells(q.Live)...)...)
 				}
 				return t
 			})
@@ -62,6 +66,28 @@ func queueListCommand(o *options) *cobra.Command {
 	c.Flags().StringVar(&prefix, "prefix", "", "only names that begin with this")
 	c.Flags().BoolVar(&counts, "counts", true, "ask every queue for its message counts")
 	return c
+}
+
+// liveCells returns the wide columns of a queue, with dashes for what the admin port did not tell.
+func liveCells(q *document.QueueCounts) []string {
+	cells := []string{"-", "-", "-", "-", "-", "-", "-", "-", "-"}
+	if q == nil {
+		return cells
+	}
+	if q.OldestSentAtMs > 0 {
+		cells[0] = time.Since(time.UnixMilli(q.OldestSentAtMs)).Round(time.Second).String()
+	}
+	cells[1], cells[2], cells[3] = decimal(q.Groups), decimal(q.BlockedGroups), decimal(q.DeduplicationIDs)
+	if q.Rates != nil {
+		for i, rate := range []float64{q.Rates.Sent, q.Rates.Received, q.Rates.Deleted} {
+			cells[4+i] = strconv.FormatFloat(rate, 'f', 1, 64)
+		}
+	}
+	if q.DeadLetterQueue != "" {
+		cells[7] = decimal(q.DeadLetters)
+	}
+	cells[8] = map[bool]string{true: "yes", false: "no"}[q.Paused]
+	return cells
 }
 
 // queueList holds the names of the queues of an account.

@@ -156,3 +156,132 @@ func abandon(ctx context.Context, n *native.Conn, name, id string) error {
 	return exit.New(exit.Interrupted, fmt.Errorf("interrupted: the redrive was cancelled, %s", movedText(moved)),
 		"start it again to move the rest")
 }
+
+// findDeadLetterQueue returns the dead-letter queue that has a name, or that is the target of the
+// queue of that name.
+func findDeadLetterQueue(ctx context.Context, n *native.Conn, name string) (*deadLetterQueue, error) {
+	list, err := deadLetterQueues(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	var target *deadLetterQueue
+	for i := range list {
+		if list[i].Name == nameOf(name) {
+			return &list[i], nil
+		}
+		for _, source := range list[i].Sources {
+			if source.Name == nameOf(name) {
+				target = &list[i]
+			}
+		}
+	}
+	if target == nil {
+		return nil, exit.New(exit.NotFound, fmt.Errorf("no RedrivePolicy names the queue %s, and it has none", nameOf(name)),
+			"seriatim dlq list shows the dead-letter queues")
+	}
+	return target, nil
+}
+
+// shownLettersMax bounds the messages that dlq show prints.
+const shownLettersMax = 10
+
+// deadLetter is a message of a dead-letter queue in JSON output.
+type deadLetter struct {
+	MessageID   string `json:"messageId"`
+	GroupID     string `json:"groupId,omitempty"`
+	Source      string `json:"source,omitempty"`
+	SentAtMs    int64  `json:"sentAtMs"`
+	Receives    int64  `json:"receiveCount"`
+	Reason      string `json:"reason,omitempty"`
+	Description string `json:"description,omitempty"`
+	Body        string `json:"body"`
+}
+
+func deadLetterShowCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "show QUEUE", Short: "Show a dead-letter queue: counts, sources, and its first messages with their reasons",
+		Args: arguments.Exactly("QUEUE"),
+		Long: "Show a dead-letter queue: counts, sources, and its first messages with their reasons. QUEUE is the dead-letter queue, or\n" +
+			"a queue whose RedrivePolicy names one.",
+		Example:           "  seriatim dlq show jobs\n  seriatim dlq show jobs-dead -o json | jq '.messages[].reason'",
+		ValidArgsFunction: o.completeDeadLetterQueues,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			d, err := findDeadLetterQueue(cmd.Context(), n, args[0])
+			if err != nil {
+				return err
+			}
+			letters := []deadLetter{}
+			if !d.Missing {
+				if letters, err = deadLetters(cmd.Context(), n, d.Name); err != nil {
+					return err
+				}
+			}
+			doc := map[string]any{"deadLetterQueue": d, "messages": letters}
+			if !p.format.OfDocument() {
+				if err := p.print(nil, func() table { return deadLetterTable([]deadLetterQueue{*d}) }); err != nil {
+					return err
+				}
+				if len(letters) == 0 {
+					return nil
+				}
+				if _, err := fmt.Fprintln(p.out); err != nil {
+					return err
+				}
+			}
+			return p.print(doc, func() table {
+				t := table{heading: []string{"MESSAGE ID", "FROM", "GROUP", "SENT", "REASON", "BODY"}}
+				for _, m := range letters {
+					t.add(m.MessageID, orDash(m.Source), orDash(m.GroupID), clockTime(decimal(m.SentAtMs)), orDash(m.Reason),
+						shortened(m.Body))
+				}
+				return t
+			})
+		}),
+	}
+}
+
+// deadLetters returns the first messages of a dead-letter queue.
+func deadLetters(ctx context.Context, n *native.Conn, name string) ([]deadLetter, error) {
+	found, err := native.Get(ctx, n, func(ctx context.Context, c *api.Client) ([]*api.PeekedMessage, error) {
+		messages, _, err := c.Peek(ctx, name, 0, shownLettersMax)
+		return messages, err
+	})
+	letters := make([]deadLetter, len(found))
+	for i, f := range found {
+		m := f.GetMessage()
+		letters[i] = deadLetter{
+			MessageID: m.GetMessageId(), GroupID: m.GetGroupId(), Source: m.GetDeadLetterSource(), SentAtMs: m.GetSentAtMs(),
+			Receives: m.GetReceiveCount(), Reason: m.GetAttributes()["DeadLetterReason"].GetText(),
+			Description: m.GetAttributes()["DeadLetterErrorDescription"].GetText(), Body: m.GetBody(),
+		}
+	}
+	return letters, err
+}
+
+func deadLetterPurgeCommand(o *options) *cobra.Command {
+	q := &question{}
+	c := &cobra.Command{
+		Use: "purge QUEUE", Short: "Delete all messages of a dead-letter queue", Args: arguments.Exactly("QUEUE"),
+		Long: "Delete all messages of a dead-letter queue. QUEUE is the dead-letter queue, or a queue whose RedrivePolicy names one.\n" +
+			"The command refuses a queue that no RedrivePolicy names.",
+		Example:           "  seriatim dlq purge jobs-dead --dry-run\n  seriatim dlq purge jobs --yes",
+		ValidArgsFunction: o.completeDeadLetterQueues,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			d, err := findDeadLetterQueue(cmd.Context(), n, args[0])
+			if err != nil {
+				return err
+			}
+			if d.Missing {
+				return exit.New(exit.NotFound, fmt.Errorf("the dead-letter queue %s does not exist", d.Name),
+					"create it: seriatim queue create "+d.Name)
+			}
+			effect := fmt.Sprintf("The dead-letter queue %s loses %s.", d.Name,
+				plural.Count(d.Visible+d.InFlight+d.Delayed+d.Deferred, "message", "messages"))
+			if err := q.ask(cmd, p, effect, "the name of the dead-letter queue", d.Name); err != nil {
+				return err
+			}
+			return changeQueue(cmd, n, p, d.Name, "purged", (*api.Client).PurgeQueue)
+		}),
+	}
+	return q.of(c)
+}

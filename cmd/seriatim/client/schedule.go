@@ -186,7 +186,7 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 		return p.done(document, "cancelled %d", len(numbers))
 	}
 	var err error
-	if p.format == formatJSON {
+	if p.format.OfDocument() {
 		err = p.print(document, nil)
 	}
 	return errors.Join(err, p.changed(len(refused), len(numbers), "cancelled"))

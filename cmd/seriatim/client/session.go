@@ -265,7 +265,7 @@ func sessionStateGetCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if p.format == formatJSON {
+		if p.format.OfDocument() {
 			return p.print(map[string]any{"sessionId": s.ID(), "state": state}, nil)
 		}
 		if state == nil {

@@ -299,7 +299,7 @@ func printStatus(p *printer, s cluster.Status) error {
 		}
 		return t
 	})
-	if err != nil || p.format == formatJSON || len(s.Peers) == 0 {
+	if err != nil || !p.format.ForPeople() || len(s.Peers) == 0 {
 		return err
 	}
 	if _, err := fmt.Fprintln(p.out); err != nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 func subscribeCommand(o *options) *cobra.Command {
-	var attributes []string
+	var given []string
 	var raw bool
 	var protocol string
 	c := &cobra.Command{
@@ -30,7 +31,7 @@ func subscribeCommand(o *options) *cobra.Command {
 			"  seriatim topic subscribe news https://example.org/hook --protocol https",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			attrs, err := flagPairs("attribute", attributes)
+			attrs, err := flagPairs("attribute", given)
 			if err != nil {
 				return err
 			}
@@ -54,7 +55,8 @@ func subscribeCommand(o *options) *cobra.Command {
 			return p.printSubscription(arn)
 		}),
 	}
-	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	c.Flags().StringArrayVarP(&given, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	completeAttributes(c, attributes.DescribeSubscriptions())
 	c.Flags().BoolVar(&raw, "raw", false, "deliver the message as it is, not in an envelope of JSON: RawMessageDelivery=true")
 	c.Flags().StringVar(&protocol, "protocol", queueProtocol, "sqs for a queue, http or https for a URL that messages are posted to")
 	return c

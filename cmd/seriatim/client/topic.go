@@ -21,8 +21,11 @@ func topicCommand(o *options) *cobra.Command {
 	return group("topic", "Create, list, show, change and delete topics, subscribe queues and URLs to them, and publish",
 		"Create, list, show, change and delete topics, subscribe queues and URLs to them, and publish.\n\n"+
 			"TOPIC is the name of a topic, or its ARN.",
-		topicListCommand(o), topicCreateCommand(o), topicShowCommand(o), topicSetCommand(o), topicDeleteCommand(o),
-		subscribeCommand(o), confirmCommand(o), unsubscribeCommand(o), subscriptionsCommand(o), publishCommand(o))
+		topicListCommand(o), topicCreateCommand(o), topicShowCommand(o), topicSetCommand(o), topicTagCommand(o),
+		topicUntagCommand(o), topicTagsCommand(o), topicDeleteCommand(o),
+		subscribeCommand(o), confirmCommand(o), unsubscribeCommand(o), subscriptionsCommand(o), subscriptionCommand(o),
+		topicExplainCommand(o),
+		publishCommand(o))
 }
 
 // completeTopics offers the names of the topics that exist.
@@ -79,16 +82,13 @@ func topicCreateCommand(o *options) *cobra.Command {
 			"Creating a topic that exists with the same attributes succeeds.",
 		Example: "  seriatim topic create sales.fifo --attribute FifoThroughputScope=MessageGroup\n" +
 			"  seriatim topic create news --tag team=web",
-	}, topicAttributeNames(), "topicArn",
+	}, attributes.DescribeTopics(), "topicArn",
 		func(ctx context.Context, n *native.Conn, name string, attrs, tags map[string]string) (string, error) {
 			return native.Get(ctx, n, func(ctx context.Context, c *api.Client) (string, error) {
 				return c.CreateTopic(ctx, name, attrs, tags)
 			})
 		})
 }
-
-// topicAttributeNames returns the names of the attributes that you can set on a topic.
-func topicAttributeNames() []string { return attributes.TopicNames() }
 
 // topicInfo is one topic in JSON output.
 type topicInfo struct {
@@ -145,21 +145,29 @@ func topicSetCommand(o *options) *cobra.Command {
 		Long: "Change attributes of a topic, all or none; the others stay as they are.\n\n" +
 			"seriatim topic show TOPIC prints the attributes.",
 		Example:           "  seriatim topic set sales.fifo ContentBasedDeduplication=true DeduplicationWindowSeconds=86400",
-		ValidArgsFunction: o.completeTopics,
+		ValidArgsFunction: o.completeTopicChanges,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			attributes, err := pairs("the attribute", args[1:], "usage: "+cmd.UseLine())
+			changes, err := pairs("the attribute", args[1:], "usage: "+cmd.UseLine())
 			if err != nil {
 				return err
 			}
 			err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-				return c.SetTopicAttributes(ctx, qualifiedOf(args[0]), attributes)
+				return c.SetTopicAttributes(ctx, qualifiedOf(args[0]), changes)
 			})
 			if err != nil {
-				return unknownAttribute(err, attributes, topicAttributeNames())
+				return unknownAttribute(err, changes, attributes.TopicNames())
 			}
 			return changedTopic(p, args[0], "updated")
 		}),
 	}
+}
+
+// completeTopicChanges offers the names of topics, and then attributes.
+func (o *options) completeTopicChanges(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return o.completeTopics(cmd, args, typed)
+	}
+	return offerAttributes(attributes.DescribeTopics(), typed)
 }
 
 func changedTopic(p *printer, name, done string) error {
@@ -228,4 +236,67 @@ func publishCommand(o *options) *cobra.Command {
 	f.bind(c, "message group id, required on FIFO topics")
 	c.Flags().StringVar(&subject, "subject", "", "subject in the envelope")
 	return c
+}
+
+func topicTagsCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "tags TOPIC", Short: "List the tags of a topic", Args: arguments.Exactly("TOPIC"),
+		Example:           "  seriatim topic tags sales.fifo\n  seriatim topic tags sales.fifo -o json | jq -r .tags.team",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			listed, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (map[string]string, error) {
+				return c.TopicTags(ctx, qualifiedOf(args[0]))
+			})
+			if err != nil {
+				return err
+			}
+			tags := map[string]string{}
+			maps.Copy(tags, listed)
+			return p.print(map[string]any{"topic": lastElement(args[0]), "tags": tags}, func() table {
+				t := table{heading: []string{"KEY", "VALUE"}}
+				for _, key := range slices.Sorted(maps.Keys(tags)) {
+					t.add(key, tags[key])
+				}
+				return t
+			})
+		}),
+	}
+}
+
+func topicTagCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "tag TOPIC KEY=VALUE...", Short: "Add tags to a topic, or change them", Args: arguments.AtLeast("TOPIC", "KEY=VALUE"),
+		Example:           "  seriatim topic tag sales.fifo team=billing stage=production",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			tags, err := pairs("the tag", args[1:], "usage: "+cmd.UseLine())
+			if err != nil {
+				return err
+			}
+			err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+				return c.TagTopic(ctx, qualifiedOf(args[0]), tags)
+			})
+			if err != nil {
+				return err
+			}
+			return changedTopic(p, args[0], "tagged")
+		}),
+	}
+}
+
+func topicUntagCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "untag TOPIC KEY...", Short: "Remove tags from a topic", Args: arguments.AtLeast("TOPIC", "KEY"),
+		Example:           "  seriatim topic untag sales.fifo stage",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+				return c.UntagTopic(ctx, qualifiedOf(args[0]), args[1:]...)
+			})
+			if err != nil {
+				return err
+			}
+			return changedTopic(p, args[0], "untagged")
+		}),
+	}
 }

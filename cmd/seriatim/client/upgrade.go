@@ -48,7 +48,7 @@ func (u upgrade) table() table {
 }
 
 func (p *printer) showUpgrade(u upgrade) error {
-	if p.format == formatTable {
+	if p.format.ForPeople() {
 		if _, err := fmt.Fprintf(p.out, "%s\n\n", u.sentence()); err != nil {
 			return err
 		}

@@ -2,15 +2,11 @@ package offline
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -26,11 +23,6 @@ const (
 	envDataDir = "SERIATIM_DATA_DIR"
 	envOutput  = "SERIATIM_OUTPUT"
 	envKeyFile = "SERIATIM_ENCRYPTION_KEY_FILE"
-)
-
-const (
-	formatTable = "table"
-	formatJSON  = "json"
 )
 
 // AddTo adds the commands to the tree. A group may exist already.
@@ -59,6 +51,9 @@ func groupOf(root *cobra.Command, name, short string) *cobra.Command {
 type options struct {
 	dataDir string
 	output  string
+	columns []string
+	sort    string
+	format  output.Format // from check
 	keyFile string
 }
 
@@ -82,10 +77,12 @@ func (o *options) bindKeys(c *cobra.Command) *cobra.Command {
 }
 
 func (o *options) bind(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVarP(&o.output, "output", "o", valueOr(os.Getenv(envOutput), formatTable), "table or json, env "+envOutput)
-	values := cobra.FixedCompletions([]string{formatTable, formatJSON}, cobra.ShellCompDirectiveNoFileComp)
+	c.Flags().StringVarP(&o.output, "output", "o", valueOr(os.Getenv(envOutput), output.Table), output.Help+"; env "+envOutput)
+	c.Flags().StringSliceVar(&o.columns, "columns", nil, output.ColumnsHelp)
+	c.Flags().StringVar(&o.sort, "sort", "", output.SortHelp)
+	values := cobra.FixedCompletions(output.Values, cobra.ShellCompDirectiveNoFileComp)
 	if err := c.RegisterFlagCompletionFunc("output", values); err != nil {
-		panic(err) // the flag is defined one line above
+		panic(err) // the flag is defined above
 	}
 	return c
 }
@@ -95,9 +92,10 @@ func (o *options) bindDir(c *cobra.Command) *cobra.Command {
 	return o.bindKeys(o.bind(c))
 }
 
-func (o *options) check() error {
-	if o.output != formatTable && o.output != formatJSON {
-		return exit.New(exit.Usage, fmt.Errorf("unknown output format %q", o.output), "use -o table or -o json")
+// check parses the format of the output.
+func (o *options) check() (err error) {
+	if o.format, err = output.Parse(o.output, o.columns, o.sort); err != nil {
+		return exit.New(exit.Usage, err, "use -o "+output.Help)
 	}
 	return nil
 }
@@ -141,25 +139,10 @@ func (o *options) withDir(do func(cmd *cobra.Command, s *offline.Stopped, args [
 	}
 }
 
-// print writes document as JSON, or rows of cells.
-func (o *options) print(w io.Writer, document any, rows func() [][]string) error {
-	if o.output == formatJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(document)
-	}
-	return printRows(w, rows())
-}
-
-func printRows(w io.Writer, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		if _, err := fmt.Fprintln(tw, strings.Join(row, "\t")); err != nil {
-			return err
-		}
-	}
-	return tw.Flush()
+// print writes document, or the table from asTable, in the format of -o.
+func (o *options) print(cmd *cobra.Command, document any, asTable func() output.Grid) error {
+	o.format.Colour = output.WantsColour(cmd.OutOrStdout())
+	return o.format.Write(cmd.OutOrStdout(), document, asTable)
 }
 
 func valueOr(value, other string) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -95,12 +96,12 @@ func keyListCommand() *cobra.Command {
 			for _, id := range keys.IDs() {
 				list = append(list, listed{id.String(), id == keys.Active()})
 			}
-			return o.print(cmd.OutOrStdout(), list, func() [][]string {
-				rows := [][]string{{"ID", "ENCRYPTS"}}
+			return o.print(cmd, list, func() output.Grid {
+				g := output.Grid{Heading: []string{"ID", "ENCRYPTS"}}
 				for _, key := range list {
-					rows = append(rows, []string{key.ID, fmt.Sprint(key.Encrypts)})
+					g.Add(key.ID, fmt.Sprint(key.Encrypts))
 				}
-				return rows
+				return g
 			})
 		},
 	})

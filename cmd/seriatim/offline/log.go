@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
@@ -64,7 +65,8 @@ func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint6
 			return show(e)
 		})
 	}
-	if o.output == formatJSON {
+	switch {
+	case o.format.Kind() == output.JSON || o.format.Kind() == output.Lines:
 		encoder := json.NewEncoder(cmd.OutOrStdout())
 		err = entries(func(e offline.LoggedEntry) error {
 			if e.Damage != "" {
@@ -73,6 +75,8 @@ func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint6
 			return encoder.Encode(e)
 		})
 		return damaged, err
+	case !o.format.ForPeople():
+		return 0, exit.New(exit.Usage, fmt.Errorf("the log has no -o %s", o.format.Kind()), "use -o table, json or jsonl")
 	}
 	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	if _, err := fmt.Fprintln(tw, "INDEX\tTERM\tLOG TIME\tTYPE\tBYTES\tCRC\tCONTENT"); err != nil {
@@ -133,8 +137,8 @@ func stateHashCommand() *cobra.Command {
 				const note = "The whole log was applied; its last entries may not be committed."
 				fmt.Fprintln(cmd.ErrOrStderr(), note) //nolint:errcheck // a failed write cannot be reported
 			}
-			return o.print(cmd.OutOrStdout(), state, func() [][]string {
-				return [][]string{
+			return o.print(cmd, state, func() output.Grid {
+				return output.Grid{Rows: [][]string{
 					{"Index", fmt.Sprint(state.Index)},
 					{"Term", fmt.Sprint(state.Term)},
 					{"Log time", clockTime(state.LogTimeMs)},
@@ -142,7 +146,7 @@ func stateHashCommand() *cobra.Command {
 					{"Chain hash", state.ChainHash},
 					{"Snapshot", fmt.Sprint(state.SnapshotIndex)},
 					{"Entries applied", fmt.Sprint(state.Replayed)},
-				}
+				}}
 			})
 		}),
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
@@ -121,13 +122,13 @@ const aloneWarning = "If another node is left, do not continue: run seriatim clu
 	"--logs. Two nodes that you each recover alone become two clusters with two ids, and never one again."
 
 func (o *options) printLogEnd(cmd *cobra.Command, own offline.LogEnd) error {
-	err := o.print(cmd.OutOrStdout(), map[string]any{"nodeId": own.NodeID, "clusterId": own.ClusterID, "term": own.Term, "index": own.Index,
-		"log": own.String()}, func() [][]string {
-		return [][]string{
+	err := o.print(cmd, map[string]any{"nodeId": own.NodeID, "clusterId": own.ClusterID, "term": own.Term, "index": own.Index,
+		"log": own.String()}, func() output.Grid {
+		return output.Grid{Rows: [][]string{
 			{"This node", own.NodeID},
 			{"End of log", fmt.Sprintf("entry %d of term %d", own.Index, own.Term)},
 			{"For --logs", own.String()},
-		}
+		}}
 	})
 	const next = "Nothing was changed. Run this on every node that is left, then again with --logs and the words of all of them."
 	fmt.Fprintln(cmd.ErrOrStderr(), next) //nolint:errcheck // a failed write cannot be reported
@@ -135,7 +136,7 @@ func (o *options) printLogEnd(cmd *cobra.Command, own offline.LogEnd) error {
 }
 
 func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error {
-	return o.print(cmd.OutOrStdout(), plan, func() [][]string {
+	return o.print(cmd, plan, func() output.Grid {
 		does, kept := "keeps its data and votes", fmt.Sprintf("everything up to entry %d of term %d; the newest snapshot ends at %d",
 			plan.LastIndex, plan.LastTerm, plan.SnapshotIndex)
 		if plan.Joins {
@@ -150,7 +151,7 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 		if plan.EndedAt > 0 && !plan.Joins {
 			cut = cutText(plan)
 		}
-		return [][]string{
+		return output.Grid{Rows: [][]string{
 			{"This node", plan.NodeID},
 			{"It", does},
 			{"Members now", strings.Join(plan.Members, ", ")},
@@ -162,7 +163,7 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 			{"Missing", cut},
 			{"Cluster id", plan.ClusterID + " becomes " + plan.NewClusterID},
 			{"Repetition", repeats},
-		}
+		}}
 	})
 }
 

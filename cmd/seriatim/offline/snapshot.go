@@ -15,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -28,15 +29,13 @@ func snapshotListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.print(cmd.OutOrStdout(), list, func() [][]string {
-				rows := [][]string{{"ID", "INDEX", "TERM", "BYTES", "MEMBERS"}}
+			return o.print(cmd, list, func() output.Grid {
+				g := output.Grid{Heading: []string{"ID", "INDEX", "TERM", "BYTES", "MEMBERS"}}
 				for _, snapshot := range list {
-					rows = append(rows, []string{
-						snapshot.ID, fmt.Sprint(snapshot.Index), fmt.Sprint(snapshot.Term), fmt.Sprint(snapshot.Bytes),
-						strings.Join(snapshot.Members, ", "),
-					})
+					g.Add(snapshot.ID, fmt.Sprint(snapshot.Index), fmt.Sprint(snapshot.Term), fmt.Sprint(snapshot.Bytes),
+						strings.Join(snapshot.Members, ", "))
 				}
-				return rows
+				return g
 			})
 		}),
 	})
@@ -151,8 +150,8 @@ func backupVerifyCommand() *cobra.Command {
 }
 
 func (o *options) printContents(cmd *cobra.Command, c offline.SnapshotContents) error {
-	return o.print(cmd.OutOrStdout(), c, func() [][]string {
-		rows := [][]string{
+	return o.print(cmd, c, func() output.Grid {
+		g := output.Grid{Rows: [][]string{
 			{"Cluster", valueOr(c.ClusterID, "-")},
 			{"Index", fmt.Sprint(c.Index)},
 			{"Term", fmt.Sprint(c.Term)},
@@ -167,20 +166,20 @@ func (o *options) printContents(cmd *cobra.Command, c offline.SnapshotContents) 
 			{"Receive attempts", fmt.Sprint(c.ReceiveAttempts)},
 			{"Move tasks", fmt.Sprint(c.MoveTasks)},
 			{"Sections", fmt.Sprint(c.Sections)},
-		}
+		}}
 		if len(c.Queues) > 0 {
-			rows = append(rows, nil, []string{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED"})
+			g.Rows = append(g.Rows, nil, []string{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED"})
 		}
 		for _, q := range c.Queues {
-			rows = append(rows, []string{q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed),
-				fmt.Sprint(q.Deferred)})
+			g.Add(q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed),
+				fmt.Sprint(q.Deferred))
 		}
 		if len(c.Topics) > 0 {
-			rows = append(rows, nil, []string{"TOPIC", "SUBSCRIBED"})
+			g.Rows = append(g.Rows, nil, []string{"TOPIC", "SUBSCRIBED"})
 		}
 		for _, t := range c.Topics {
-			rows = append(rows, []string{t.Name, strings.Join(t.Subscriptions, ", ")})
+			g.Add(t.Name, strings.Join(t.Subscriptions, ", "))
 		}
-		return rows
+		return g
 	})
 }

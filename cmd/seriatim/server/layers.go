@@ -151,7 +151,7 @@ func environmentLayer(environ []string) (layer, error) {
 		byEnv[s.env], byName[s.name] = s.name, s.env
 	}
 	l.spelt = func(name string) string { return byName[name] }
-	notOurs := append([]string{client.EnvEndpoint, client.EnvAdmin, client.EnvAdminToken, client.EnvOutput, EnvConfig}, hookVariables...)
+	notOurs := append(append([]string{EnvConfig}, client.Environment...), hookVariables...)
 	var problems []error
 	for _, pair := range environ {
 		key, value, _ := strings.Cut(pair, "=")

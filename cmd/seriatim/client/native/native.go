@@ -107,6 +107,13 @@ func (c *Conn) Do(ctx context.Context, wait time.Duration, calls func(context.Co
 	return explain(err, id, len(c.urls))
 }
 
+// Stream makes calls without a timeout, such as a stream, and adds an exit code to their error.
+func (c *Conn) Stream(ctx context.Context, calls func(context.Context, *client.Client) error) error {
+	id := ""
+	err := calls(context.WithValue(ctx, requestID{}, &id), c.client)
+	return explain(err, id, len(c.urls))
+}
+
 // Get makes one call that returns a value, as Do does.
 func Get[T any](ctx context.Context, c *Conn, call func(context.Context, *client.Client) (T, error)) (out T, err error) {
 	err = c.Do(ctx, 0, func(ctx context.Context, to *client.Client) (err error) {

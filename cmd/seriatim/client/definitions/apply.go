@@ -1,0 +1,353 @@
+package definitions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
+)
+
+// Step is one change of a cluster.
+type Step struct {
+	Text  string // in the imperative, for a plan
+	Drops bool   // it removes something
+	do    func(context.Context) error
+}
+
+// Plan is an ordered list of changes.
+type Plan struct {
+	Steps []Step
+	Notes []string // differences that a plan cannot remove
+}
+
+// planner makes the plan for a cluster.
+type planner struct {
+	cluster    *Cluster
+	have, want *Document
+	prune      bool
+	place      place // of the cluster, learned from the first object
+	plan       Plan
+}
+
+// NewPlan returns the changes that make a cluster, which Collect described, equal to a document. It
+// removes what the document lacks only if prune is set.
+func NewPlan(c *Cluster, have, want *Document, prune bool) (*Plan, error) {
+	p := &planner{cluster: c, have: have, want: want, prune: prune, place: have.place}
+	all := Compare(have, want)
+	if err := fixed(all, prune); err != nil {
+		return nil, err
+	}
+	by := func(object string, kind ...Kind) (list []Difference) {
+		for _, d := range all {
+			if d.Object == object && slices.Contains(kind, d.Kind) {
+				list = append(list, d)
+			}
+		}
+		return list
+	}
+	present := []Kind{Add, Change, Remove}
+	p.accounts(by(accountObject, present...))
+	p.createQueues(by(queueObject, Add))
+	p.values(by(queueObject, present...), p.setQueue)
+	p.createTopics(by(topicObject, Add))
+	p.values(by(topicObject, present...), p.setTopic)
+	p.subscribe(by(subscriptionObject, Add))
+	p.values(by(subscriptionObject, present...), p.setSubscription)
+	p.policies(by(policyObject, present...))
+	p.keys(by(keyObject, present...))
+	if prune {
+		p.remove(by(subscriptionObject, Remove), by(topicObject, Remove), by(queueObject, Remove))
+		p.removeAccounts(by(accountObject, Remove))
+	}
+	return &p.plan, nil
+}
+
+// Apply makes the changes in order. It calls done after each, and ends with the first error.
+func (p *Plan) Apply(ctx context.Context, done func(Step)) error {
+	for _, s := range p.Steps {
+		if err := s.do(ctx); err != nil {
+			return exit.New(exit.CodeOf(exit.Wrap(err)), fmt.Errorf("%s: %w", s.Text, err), cmp.Or(exit.HintOf(err),
+				"the steps before it are done: correct the cause, then run the same command again"))
+		}
+		done(s)
+	}
+	return nil
+}
+
+// fixed refuses changes of attributes that are fixed at creation.
+func fixed(all []Difference, prune bool) error {
+	var err error
+	for _, d := range all {
+		known := map[string][]attributes.Described{queueObject: attributes.Describe(), topicObject: attributes.DescribeTopics()}[d.Object]
+		i := slices.IndexFunc(known, func(k attributes.Described) bool { return k.Name == d.Value && k.Fixed })
+		if i < 0 || d.Kind == Remove && !prune {
+			continue
+		}
+		have, want := cmp.Or(d.Have, known[i].Default), cmp.Or(d.Want, known[i].Default)
+		if have != want {
+			err = errors.Join(err, fmt.Errorf("%s of the %s %s is %q and cannot become %q", d.Value, d.Object, d.Name, have, want))
+		}
+	}
+	if err != nil {
+		return exit.New(exit.Conflict, err, "these attributes are fixed at creation: delete the object, or change the file")
+	}
+	return nil
+}
+
+func (p *planner) add(drops bool, text string, do func(context.Context, *api.Client) error) {
+	p.plan.Steps = append(p.plan.Steps, Step{text, drops, func(ctx context.Context) error {
+		return p.cluster.Native.Do(ctx, 0, do)
+	}})
+}
+
+// withARNs names the attributes with ARNs, which are set when the cluster's place is known.
+var withARNs = map[string]bool{"Policy": true, "RedrivePolicy": true, "RedriveAllowPolicy": true}
+
+// split separates the attributes with ARNs.
+func split(all map[string]string) (plain, later map[string]string) {
+	plain, later = map[string]string{}, map[string]string{}
+	for name, value := range all {
+		if withARNs[name] {
+			later[name] = value
+		} else {
+			plain[name] = value
+		}
+	}
+	return plain, later
+}
+
+// placed returns attributes with the place of the cluster in their ARNs.
+func (p *planner) placed(all map[string]string) map[string]string {
+	out := make(map[string]string, len(all))
+	for name, value := range all {
+		out[name] = p.place.fill(value)
+	}
+	return out
+}
+
+// createQueues creates queues, dead-letter queues first, and then sets their policies.
+func (p *planner) createQueues(list []Difference) {
+	var queues []Queue
+	for _, d := range list {
+		if d.Value != "" {
+			continue
+		}
+		i := slices.IndexFunc(p.want.Queues, func(q Queue) bool { return q.Name == d.Name })
+		queues = append(queues, p.want.Queues[i])
+	}
+	targets := func(name string) int {
+		for _, q := range queues {
+			if strings.Contains(q.Attributes["RedrivePolicy"], ":"+name+`"`) {
+				return 0
+			}
+		}
+		return 1
+	}
+	slices.SortStableFunc(queues, func(a, b Queue) int { return cmp.Compare(targets(a.Name), targets(b.Name)) })
+	for _, q := range queues {
+		plain, later := split(q.Attributes)
+		p.add(false, "create the queue "+q.Name, func(ctx context.Context, c *api.Client) error {
+			arn, err := c.CreateQueue(ctx, q.Name, plain, q.Tags)
+			p.place.learn(arn)
+			return err
+		})
+		if len(later) > 0 {
+			p.add(false, "set "+names(later)+" of the queue "+q.Name, func(ctx context.Context, c *api.Client) error {
+				return c.SetQueueAttributes(ctx, q.Name, p.placed(later))
+			})
+		}
+	}
+}
+
+// names lists the keys of a map.
+func names(m map[string]string) string { return strings.Join(slices.Sorted(maps.Keys(m)), ", ") }
+
+func (p *planner) createTopics(list []Difference) {
+	for _, d := range list {
+		if d.Value != "" {
+			continue
+		}
+		i := slices.IndexFunc(p.want.Topics, func(t Topic) bool { return t.Name == d.Name })
+		t := p.want.Topics[i]
+		plain, later := split(t.Attributes)
+		p.add(false, "create the topic "+t.Name, func(ctx context.Context, c *api.Client) error {
+			arn, err := c.CreateTopic(ctx, t.Name, plain, t.Tags)
+			p.place.learn(arn)
+			return err
+		})
+		if len(later) > 0 {
+			p.add(false, "set "+names(later)+" of the topic "+t.Name, func(ctx context.Context, c *api.Client) error {
+				return c.SetTopicAttributes(ctx, t.Name, p.placed(later))
+			})
+		}
+	}
+}
+
+// subscribe makes the subscriptions, including those of new topics.
+func (p *planner) subscribe(list []Difference) {
+	for _, d := range list {
+		topic, subscriber, _ := strings.Cut(d.Name, " -> ")
+		if d.Value != "" {
+			continue
+		}
+		s := p.want.subscription(topic, subscriber)
+		p.add(false, "subscribe "+subscriber+" to "+topic, func(ctx context.Context, c *api.Client) (err error) {
+			if s.Queue != "" {
+				_, err = c.Subscribe(ctx, topic, s.Queue, p.placed(s.Attributes))
+			} else {
+				_, _, err = c.SubscribeURL(ctx, topic, s.URL, p.placed(s.Attributes))
+			}
+			return err
+		})
+		if s.URL != "" {
+			p.plan.Notes = append(p.plan.Notes,
+				"the topic "+topic+" posts a token to "+s.URL+", with which its owner confirms the subscription")
+		}
+	}
+}
+
+// subscription returns a subscription of the document.
+func (d *Document) subscription(topic, subscriber string) *Subscription {
+	for i := range d.Topics {
+		for j := range d.Topics[i].Subscriptions {
+			if s := &d.Topics[i].Subscriptions[j]; d.Topics[i].Name == topic && s.subscriber() == subscriber {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// values changes the attributes and tags of objects that exist.
+func (p *planner) values(list []Difference, set func(name string, attrs, tags map[string]string, untag []string)) {
+	for len(list) > 0 {
+		name, attrs, tags, untag := list[0].Name, map[string]string{}, map[string]string{}, []string(nil)
+		first, drops := len(p.plan.Steps), false
+		for len(list) > 0 && list[0].Name == name {
+			d := list[0]
+			list = list[1:]
+			tag, isTag := strings.CutPrefix(d.Value, tagPrefix)
+			switch {
+			case d.Value == "": // the whole object is new, or removed
+			case d.Kind == Remove && !p.prune:
+				p.plan.Notes = append(p.plan.Notes, "the "+d.Object+" "+name+" keeps "+d.Value+", which the file lacks: see --prune")
+			case isTag && d.Kind == Remove:
+				untag = append(untag, tag)
+			case isTag:
+				tags[tag] = d.Want
+			default:
+				attrs[d.Value] = d.Want
+				if d.Kind == Remove {
+					attrs[d.Value], drops = initial(d.Object, d.Value), true
+				}
+			}
+		}
+		set(name, attrs, tags, untag)
+		for i := range p.plan.Steps[first:] {
+			p.plan.Steps[first+i].Drops = drops || p.plan.Steps[first+i].Drops
+		}
+	}
+}
+
+// initial returns the default of an attribute.
+func initial(object, name string) string {
+	known := map[string][]attributes.Described{
+		queueObject: attributes.Describe(), topicObject: attributes.DescribeTopics(),
+		subscriptionObject: attributes.DescribeSubscriptions(),
+	}[object]
+	i := slices.IndexFunc(known, func(k attributes.Described) bool { return k.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return known[i].Default
+}
+
+func (p *planner) setQueue(name string, attrs, tags map[string]string, untag []string) {
+	if len(attrs) > 0 {
+		p.add(false, "set "+names(attrs)+" of the queue "+name, func(ctx context.Context, c *api.Client) error {
+			return c.SetQueueAttributes(ctx, name, p.placed(attrs))
+		})
+	}
+	if len(tags) > 0 {
+		p.add(false, "tag the queue "+name+": "+names(tags), func(ctx context.Context, c *api.Client) error {
+			return c.TagQueue(ctx, name, tags)
+		})
+	}
+	if len(untag) > 0 {
+		p.add(true, "remove tags of the queue "+name+": "+strings.Join(untag, ", "), func(ctx context.Context, c *api.Client) error {
+			return c.UntagQueue(ctx, name, untag...)
+		})
+	}
+}
+
+func (p *planner) setTopic(name string, attrs, tags map[string]string, untag []string) {
+	if len(attrs) > 0 {
+		p.add(false, "set "+names(attrs)+" of the topic "+name, func(ctx context.Context, c *api.Client) error {
+			return c.SetTopicAttributes(ctx, name, p.placed(attrs))
+		})
+	}
+	if len(tags) > 0 {
+		p.add(false, "tag the topic "+name+": "+names(tags), func(ctx context.Context, c *api.Client) error {
+			return c.TagTopic(ctx, name, tags)
+		})
+	}
+	if len(untag) > 0 {
+		p.add(true, "remove tags of the topic "+name+": "+strings.Join(untag, ", "), func(ctx context.Context, c *api.Client) error {
+			return c.UntagTopic(ctx, name, untag...)
+		})
+	}
+}
+
+func (p *planner) setSubscription(name string, attrs, _ map[string]string, _ []string) {
+	if len(attrs) == 0 {
+		return
+	}
+	topic, subscriber, _ := strings.Cut(name, " -> ")
+	arn := p.have.subscription(topic, subscriber).arn
+	p.add(false, "set "+names(attrs)+" of the subscription "+name, func(ctx context.Context, c *api.Client) error {
+		return c.SetSubscriptionAttributes(ctx, arn, p.placed(attrs))
+	})
+}
+
+// remove deletes subscriptions, topics and queues, in this order.
+func (p *planner) remove(subscriptions, topics, queues []Difference) {
+	gone := map[string]bool{}
+	for _, d := range topics {
+		gone[d.Name] = d.Value == ""
+	}
+	for _, d := range subscriptions {
+		if topic, subscriber, _ := strings.Cut(d.Name, " -> "); d.Value == "" && !gone[topic] {
+			arn := p.have.subscription(topic, subscriber).arn
+			p.add(true, "unsubscribe "+subscriber+" from "+topic, func(ctx context.Context, c *api.Client) error {
+				return c.Unsubscribe(ctx, arn)
+			})
+		}
+	}
+	for _, d := range topics {
+		if d.Value == "" {
+			i := slices.IndexFunc(p.have.Topics, func(t Topic) bool { return t.Name == d.Name })
+			archived := p.have.Topics[i].Attributes["ArchivePolicy"] != ""
+			p.add(true, "delete the topic "+d.Name, func(ctx context.Context, c *api.Client) error {
+				if archived { // a topic with an archive cannot be deleted
+					if err := c.SetTopicAttributes(ctx, d.Name, map[string]string{"ArchivePolicy": "{}"}); err != nil {
+						return err
+					}
+				}
+				return c.DeleteTopic(ctx, d.Name)
+			})
+		}
+	}
+	for _, d := range queues {
+		if d.Value == "" {
+			p.add(true, "delete the queue "+d.Name+" with its messages",
+				func(ctx context.Context, c *api.Client) error { return c.DeleteQueue(ctx, d.Name) })
+		}
+	}
+}

@@ -1,0 +1,6 @@
+// Package migrate reads queues and messages of another service that speaks the SQS protocol: Amazon
+// SQS, ElasticMQ, Yandex Message Queue, or another cluster.
+//
+// Source lists queues as definitions, which package definitions applies. Move receives the messages
+// of a queue, sends them, and deletes each from the source after its send was acknowledged.
+package migrate
