@@ -11,7 +11,7 @@ GOVULN   ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VULNDB   ?=
 
 # Modules of their own, so that the product's go.mod stays short.
-NESTED := test/tools test/tools/alerts test/tools/chart test/tools/peers
+NESTED := test/tools test/tools/alerts test/tools/browser test/tools/chart test/tools/peers
 
 # The same flags for the program, its tests and vet, so that each package is compiled once.
 export CGO_ENABLED ?= 0
@@ -173,6 +173,15 @@ lint-prose: prose ## the same, and the tests of the checker
 .PHONY: vulnerabilities
 vulnerabilities: ## known vulnerabilities in the code that the binary calls, by the Go vulnerability database or that of VULNDB=url
 	$(GOVULN) $(if $(VULNDB),-db '$(VULNDB)') -tags '$(subst $(space),$(comma),$(TAGS))' ./cmd/...
+
+bin/axe-core/package/axe.min.js:
+	mkdir -p bin/axe-core
+	cd bin/axe-core && npm pack --silent axe-core@4.14.1 && tar -xzf axe-core-4.14.1.tgz
+
+.PHONY: test-console
+test-console: build bin/axe-core/package/axe.min.js ## every page of the console in Chromium, light and dark, wide and narrow, with axe-core; needs chromium and npm; leaves pictures in bin/console
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' AXE='$(CURDIR)/bin/axe-core/package/axe.min.js' PICTURES='$(CURDIR)/bin/console' \
+		$(GO) test -C test/tools/browser -count 1 -timeout 30m ./...
 
 .PHONY: test-alerts
 test-alerts: ## promtool: the rules of deploy/prometheus and their tests, and the queries of the dashboard; builds promtool
