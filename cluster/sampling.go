@@ -128,28 +128,36 @@ func (n *Node) sample() {
 
 // sampleQueues reads the counts of all queues.
 func (n *Node) sampleQueues(at time.Time) []history.Queue {
-	queues, last := n.sampler.queues[:0], ""
-	for more := true; more; {
-		n.ReadLocal(func(v queue.View) {
+	queues := n.sampler.queues[:0]
+	EachQueue(n.ReadLocal, func(_ queue.View, name string, st *queue.QueueStats) {
+		q := history.Queue{Name: name, Counters: n.sampler.totals[name], Gauges: history.Gauges{
+			Visible: st.Visible, InFlight: st.NotVisible, Delayed: st.Delayed, Groups: st.Groups, BlockedGroups: st.BlockedGroups,
+			DeduplicationIDs: st.DeduplicationEntries,
+		}}
+		if st.OldestSentAt != 0 {
+			q.Gauges.OldestSeconds = max(0, (at.UnixMilli()-int64(st.OldestSentAt))/1000)
+		}
+		queues = append(queues, q)
+	})
+	n.sampler.queues = queues
+	return queues
+}
+
+// EachQueue visits all queues, sorted by name. It calls readLocal for statsPerRead queues at a time,
+// because commands wait for a read. visit must be short and must not keep the View.
+func EachQueue(readLocal func(read func(queue.View)), visit func(v queue.View, name string, stats *queue.QueueStats)) {
+	for last, more := "", true; more; {
+		readLocal(func(v queue.View) {
 			names := v.ListQueues("", last, statsPerRead)
 			for _, name := range names {
-				st, _ := v.Stats(name) // the queue exists in this read
-				q := history.Queue{Name: name, Counters: n.sampler.totals[name], Gauges: history.Gauges{
-					Visible: st.Visible, InFlight: st.NotVisible, Delayed: st.Delayed, Groups: st.Groups, BlockedGroups: st.BlockedGroups,
-					DeduplicationIDs: st.DeduplicationEntries,
-				}}
-				if st.OldestSentAt != 0 {
-					q.Gauges.OldestSeconds = max(0, (at.UnixMilli()-int64(st.OldestSentAt))/1000)
-				}
-				queues = append(queues, q)
+				stats, _ := v.Stats(name) // the queue exists in this read
+				visit(v, name, &stats)
 			}
 			if more = len(names) == statsPerRead; more {
 				last = names[len(names)-1]
 			}
 		})
 	}
-	n.sampler.queues = queues
-	return queues
 }
 
 // measure returns the numbers of this node since the last sample.

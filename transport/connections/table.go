@@ -33,7 +33,7 @@ type Doing struct {
 	UserAgent string
 }
 
-// Connection is one open connection. Its methods do nothing for a nil Connection. Safe for
+// Connection is one open connection. Begin and End do nothing for a nil Connection. Safe for
 // concurrent use.
 type Connection struct {
 	id      uint64
@@ -60,21 +60,18 @@ func (c *Connection) Begin(now time.Time) {
 	c.waiting.Add(1)
 }
 
-// Note notes the purpose of the last request. It copies the texts that it keeps.
-func (c *Connection) Note(d Doing) {
-	if c == nil {
-		return
-	}
+// Note notes the purpose of the last request, and returns its copy of the texts.
+func (c *Connection) Note(d Doing) *Doing {
 	d.UserAgent = d.UserAgent[:min(len(d.UserAgent), textMax)]
 	d.AccessKey = d.AccessKey[:min(len(d.AccessKey), textMax)]
 	d.Queue = d.Queue[:min(len(d.Queue), textMax)]
 	if now := c.doing.Load(); now != nil && *now == d {
-		return
+		return now
 	}
 	for i := range c.recent {
 		if known := c.recent[i].Load(); known != nil && *known == d {
 			c.doing.Store(known)
-			return
+			return known
 		}
 	}
 	kept := &Doing{
@@ -83,6 +80,7 @@ func (c *Connection) Note(d Doing) {
 	}
 	c.recent[c.next.Add(1)%doingsMax].Store(kept)
 	c.doing.Store(kept)
+	return kept
 }
 
 // End notes that a request is answered.

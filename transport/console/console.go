@@ -109,7 +109,7 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request, of route) {
 		}
 	}
 	switch {
-	case of.needs == ops.Nobody:
+	case of.needs == ops.NoRole:
 	case !known:
 		p.toLogin()
 		return

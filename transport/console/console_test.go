@@ -396,7 +396,7 @@ func TestMessageViews(t *testing.T) {
 // The roles of the table are those of the admin port: nothing is open to everybody but the login.
 func TestOnlyTheLoginIsOpen(t *testing.T) {
 	for _, r := range routes() {
-		if open := r.needs == ops.Nobody; open != strings.HasSuffix(r.pattern, " /login") {
+		if open := r.needs == ops.NoRole; open != strings.HasSuffix(r.pattern, " /login") {
 			t.Errorf("%s needs %s", r.pattern, r.needs)
 		}
 		if strings.HasPrefix(r.pattern, "GET ") && r.needs > ops.Operate {

@@ -50,8 +50,8 @@ func openNode(dir string) (*cluster.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	for node.Ready() != nil {
-		time.Sleep(5 * time.Millisecond) // no event to wait for
+	if err := node.CatchUp(context.Background()); err != nil { // waits for a leader
+		return nil, err
 	}
 	return node, nil
 }

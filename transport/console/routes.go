@@ -13,8 +13,8 @@ type route struct {
 // routes lists the paths of the console. A route that changes something is a POST.
 func routes() []route {
 	return []route{
-		{"GET /login", ops.Nobody, true, (*page).showLogin},
-		{"POST /login", ops.Nobody, true, (*page).logIn},
+		{"GET /login", ops.NoRole, true, (*page).showLogin},
+		{"POST /login", ops.NoRole, true, (*page).logIn},
 		{"POST /logout", ops.Viewer, true, (*page).logOut},
 		{"GET /{$}", ops.Viewer, true, (*page).overview},
 		{"GET /search", ops.Viewer, true, (*page).search},

@@ -199,7 +199,7 @@ func (p *page) identify() (known bool) {
 			p.session = nil
 			return false
 		}
-		p.who = ops.Operator{Name: "key " + key.ID, Role: ops.Nobody}
+		p.who = ops.Operator{Name: "key " + key.ID, Role: ops.NoRole}
 	}
 	if p.session == nil {
 		started, err := c.sessions.begin(p.w, p.r, credentials{})

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport/ops/document"
@@ -48,12 +49,8 @@ type queueTable struct {
 	Rates  bool // the rows have rates
 }
 
-const (
-	// tableAge is the time for which a table serves further pages. Ten browsers then cost as much as one.
-	tableAge = time.Second
-	// tableStep is the number of queues that are read at a time: the node applies entries between.
-	tableStep = 256
-)
+// tableAge is the time for which a table serves further pages. Ten browsers then cost as much as one.
+const tableAge = time.Second
 
 // tableCache keeps the last table. Safe for concurrent use.
 type tableCache struct {
@@ -104,21 +101,10 @@ func (t *tableCache) addRates(ctx context.Context, c *Console, now time.Time) {
 
 func (c *Console) readTable() queueTable {
 	var read queueTable
-	after, more := "", true
-	for more {
-		c.Node.ReadLocal(func(v queue.View) {
-			names := v.ListQueues("", after, tableStep)
-			for _, name := range names {
-				if row, ok := rowOf(v, name); ok {
-					read.Rows = append(read.Rows, row)
-				}
-			}
-			if more = len(names) == tableStep; more {
-				after = names[len(names)-1]
-			}
-			read.Now, read.Topics = c.clock(v), v.Topics()
-		})
-	}
+	cluster.EachQueue(c.Node.ReadLocal, func(v queue.View, name string, stats *queue.QueueStats) {
+		read.Rows = append(read.Rows, rowWith(v, name, stats))
+	})
+	c.Node.ReadLocal(func(v queue.View) { read.Now, read.Topics = c.clock(v), v.Topics() })
 	byName := make(map[string]int64, len(read.Rows))
 	for _, row := range read.Rows {
 		byName[row.Name] = row.Messages()
@@ -148,13 +134,18 @@ func rowOf(v queue.View, name string) (row queueRow, ok bool) {
 	if refused != nil {
 		return row, false
 	}
+	return rowWith(v, name, &stats), true
+}
+
+// rowWith is rowOf for a queue whose counters were read.
+func rowWith(v queue.View, name string, stats *queue.QueueStats) queueRow {
 	attributes, _ := v.Typed(name) // the queue exists
 	return queueRow{
 		Name: name, Paused: attributes.DeliveryPaused, FIFO: strings.HasSuffix(name, ".fifo"), Visible: stats.Visible,
 		InFlight: stats.NotVisible, Delayed: stats.Delayed,
 		Deferred: stats.Deferred, Groups: stats.Groups, Blocked: stats.BlockedGroups, Dedup: stats.DeduplicationEntries,
 		Oldest: int64(stats.OldestSentAt), DeadLetterQueue: v.DeadLetterQueue(name), IsDeadLetter: stats.DeadLetterTarget,
-	}, true
+	}
 }
 
 // queueFilter chooses and sorts queues.

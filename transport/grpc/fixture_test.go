@@ -54,9 +54,9 @@ func run(m *testing.M) int {
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = node.Close(ctx) }() // the tests are over
-	for node.Ready() != nil {
-		time.Sleep(5 * time.Millisecond) // no event to wait for
+	defer func() { _ = node.Close(ctx) }()    // the tests are over
+	if err := node.CatchUp(ctx); err != nil { // waits for a leader
+		panic(err)
 	}
 	return m.Run()
 }

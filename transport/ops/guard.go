@@ -57,7 +57,7 @@ func aimAt(ctx context.Context, target string) {
 
 // wrap returns the handler of a route.
 func (g *guard) wrap(of route) http.HandlerFunc {
-	if of.needs == Nobody {
+	if of.needs == NoRole {
 		return of.serve
 	}
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -72,10 +72,10 @@ func TestEveryRouteWantsItsRole(t *testing.T) {
 		if strings.HasPrefix(r.pattern, "GET /debug/pprof/profile") || strings.HasPrefix(r.pattern, "GET /debug/pprof/trace") {
 			continue // these calls take seconds; their role is that of the other profiles
 		}
-		for role := Nobody; role <= Administrator; role++ {
+		for role := NoRole; role <= Administrator; role++ {
 			token, want := "secret-of-"+role.String(), role < r.needs
 			refused := http.StatusForbidden
-			if role == Nobody {
+			if role == NoRole {
 				token, refused = "", http.StatusUnauthorized
 			}
 			if got := request(a, r.pattern, token).Code; (got == refused) != want || !want &&
@@ -83,7 +83,7 @@ func TestEveryRouteWantsItsRole(t *testing.T) {
 				t.Errorf("%s as %s: %d, which needs %s", r.pattern, role, got, r.needs)
 			}
 		}
-		if r.needs > Nobody {
+		if r.needs > NoRole {
 			for _, token := range []string{"x", "secret-of-root", "nobody"} {
 				if got := request(a, r.pattern, token).Code; got != http.StatusUnauthorized {
 					t.Errorf("%s with an unknown token: %d", r.pattern, got)
@@ -91,7 +91,7 @@ func TestEveryRouteWantsItsRole(t *testing.T) {
 			}
 		}
 		// Only health endpoints may be open.
-		if r.needs == Nobody && !strings.Contains(r.pattern, "healthz") && !strings.HasSuffix(r.pattern, "z") {
+		if r.needs == NoRole && !strings.Contains(r.pattern, "healthz") && !strings.HasSuffix(r.pattern, "z") {
 			t.Errorf("%s is open", r.pattern)
 		}
 	}

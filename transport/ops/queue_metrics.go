@@ -26,41 +26,22 @@ type queueSeries struct {
 	full   float64 // used part of the limit for messages in flight
 }
 
-// statsPerRead bounds the queues in one read, because commands wait for it.
-const statsPerRead = 100
-
 // queueStats reads the metrics of all queues: those of the first ones by name, and the sum of the others. It
 // reads only the counters of each queue.
 func (a *Admin) queueStats() (series []queueSeries, truncated bool) {
-	limit, last := max(a.QueueSeries, 0), ""
+	limit := max(a.QueueSeries, 0)
 	var rest queueSeries
 	others := 0
-	stats := make([]queue.QueueStats, 0, statsPerRead)
-	for {
-		var names []string
-		stats = stats[:0]
-		a.Node.ReadLocal(func(v queue.View) {
-			names = v.ListQueues("", last, statsPerRead)
-			for _, name := range names {
-				st, _ := v.Stats(name) // the queue exists in this read
-				stats = append(stats, st)
-			}
-		})
-		for i, name := range names {
-			s := a.seriesOf(stats[i])
-			if len(series) < limit {
-				s.labels = exposition.Labels("queue", name)
-				series = append(series, s)
-				continue
-			}
-			others++
-			rest.add(s)
+	cluster.EachQueue(a.Node.ReadLocal, func(_ queue.View, name string, stats *queue.QueueStats) {
+		s := a.seriesOf(*stats)
+		if len(series) < limit {
+			s.labels = exposition.Labels("queue", name)
+			series = append(series, s)
+			return
 		}
-		if len(names) < statsPerRead {
-			break
-		}
-		last = names[len(names)-1]
-	}
+		others++
+		rest.add(s)
+	})
 	if others > 0 || limit == 0 {
 		rest.labels = exposition.Labels("queue", "")
 		series = append(series, rest)

@@ -5,13 +5,13 @@ type Role uint8
 
 // The roles.
 const (
-	Nobody        Role = iota // has no token: health and readiness
+	NoRole        Role = iota // has no token: health and readiness
 	Viewer                    // status, numbers and names, nothing of messages
 	Operate                   // stored messages, leadership, drains
 	Administrator             // members, backups, upgrades, profiles
 )
 
-var roleNames = [...]string{Nobody: "nobody", Viewer: "viewer", Operate: "operator", Administrator: "admin"}
+var roleNames = [...]string{NoRole: "none", Viewer: "viewer", Operate: "operator", Administrator: "admin"}
 
 // String returns the name of the role.
 func (r Role) String() string { return roleNames[r] }
@@ -23,7 +23,7 @@ func ParseRole(name string) (Role, bool) {
 			return role, true
 		}
 	}
-	return Nobody, false
+	return NoRole, false
 }
 
 // Operator is a caller of the admin port.

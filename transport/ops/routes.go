@@ -22,13 +22,13 @@ var unaudited = map[string]bool{"GET /v1/audit": true, "GET /v1/logs": true}
 // routes lists the endpoints of the admin port.
 func (a *Admin) routes(metrics http.Handler) []route {
 	list := []route{
-		{"GET /healthz/live", Nobody, a.live},
-		{"GET /livez", Nobody, a.live},
-		{"GET /healthz/ready", Nobody, a.ready},
-		{"GET /readyz", Nobody, a.ready},
+		{"GET /healthz/live", NoRole, a.live},
+		{"GET /livez", NoRole, a.live},
+		{"GET /healthz/ready", NoRole, a.ready},
+		{"GET /readyz", NoRole, a.ready},
 		// The port opens when the node has read its data. A startup probe must not wait for a majority,
 		// or Kubernetes would restart the nodes that the others wait for.
-		{"GET /startupz", Nobody, a.live},
+		{"GET /startupz", NoRole, a.live},
 		{"GET /metrics", Viewer, metrics.ServeHTTP},
 		{"GET /v1/status", Viewer, a.status},
 		{"GET /v1/queues", Viewer, a.queues},

@@ -26,13 +26,14 @@ type Calls struct {
 	Connections *connections.Table
 }
 
-// Begin starts the record of a call from an address. header reads the trace context of the
-// client; it has to stay readable until Report, unless the protocol replaces Trace.Header by a copy.
-func (c *Calls) Begin(request *Request, remote string, header Header) {
+// Begin starts the record of a call from an address, which arrived at a time. header reads the trace
+// context of the client; it has to stay readable until Report, unless the protocol replaces
+// Trace.Header by a copy.
+func (c *Calls) Begin(request *Request, remote string, header Header, at time.Time) {
 	request.ID, request.Remote = c.newID(&request.random), remote
 	request.UserAgent = header.Get("User-Agent")
 	if request.connection = c.Connections.Of(PortName, remote); request.connection != nil {
-		request.connection.Begin(c.Now())
+		request.connection.Begin(at)
 	}
 	if c.Tracer != nil {
 		request.Trace = &Trace{Header: header}
@@ -47,7 +48,9 @@ func (c *Calls) End(request *Request) {
 
 // Report counts, traces, audits and logs a call that is over.
 func (c *Calls) Report(ctx context.Context, request *Request) {
-	request.Announce()
+	if !request.announced { // the call failed before its resource was known
+		request.Announce()
+	}
 	c.End(request)
 	if c.Observer != nil {
 		c.Observer.Observe(request)

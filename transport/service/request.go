@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/holders"
@@ -32,19 +33,23 @@ type Request struct {
 
 	random     [16]byte                // that ID was made of
 	connection *connections.Connection // nil: unknown
+	announced  bool
 }
 
 // PortName is the name of the client port among the connections of a node.
 const PortName = "client"
 
 // Announce notes the purpose of the call at its connection, as far as it is known. A call that
-// waits shows it to operators.
+// waits shows it to operators, and keeps the texts of the connection instead of those of its header.
 func (r *Request) Announce() {
-	if r.connection != nil {
-		r.connection.Note(connections.Doing{
-			Protocol: r.Protocol, Action: r.Action, Queue: cmp.Or(r.Queue, r.Topic), AccessKey: r.Account, UserAgent: r.UserAgent,
-		})
+	r.announced = true
+	if r.connection == nil {
+		r.UserAgent = strings.Clone(r.UserAgent)
+		return
 	}
+	r.UserAgent = r.connection.Note(connections.Doing{
+		Protocol: r.Protocol, Action: r.Action, Queue: cmp.Or(r.Queue, r.Topic), AccessKey: r.Account, UserAgent: r.UserAgent,
+	}).UserAgent
 }
 
 // Caller implements holders.Caller.

@@ -49,9 +49,9 @@ func run(m *testing.M) int {
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = node.Close(ctx) }() // the tests are over
-	for node.Ready() != nil {
-		time.Sleep(5 * time.Millisecond) // no event to wait for
+	defer func() { _ = node.Close(ctx) }()    // the tests are over
+	if err := node.CatchUp(ctx); err != nil { // waits for a leader
+		panic(err)
 	}
 	front, err := listen(ctx, "127.0.0.1:0", &face{Node: node, id: "n1"})
 	if err != nil {

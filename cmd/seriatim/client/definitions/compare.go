@@ -52,7 +52,7 @@ func Compare(have, want *Document) (list []Difference) {
 	return list
 }
 
-// things returns the objects of one kind. p is the place of the cluster, for ARNs without placeholders.
+// things returns the objects of one kind. p is the place of the cluster, for ARNs without variables.
 func (d *Document) things(object string, p place) (list []thing) {
 	add := func(name string, values, tags map[string]string) {
 		all := map[string]string{}

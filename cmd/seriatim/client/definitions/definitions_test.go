@@ -77,7 +77,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Placeholders take the place of the cluster, and only ARNs of this place get placeholders.
+// Variables take the place of the cluster, and only ARNs of this place get variables.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	var p place

@@ -7,5 +7,5 @@
 // # ARNs
 //
 // A document has ARNs such as arn:aws:sqs:{region}:{account}:jobs-dead, so that it fits any cluster.
-// Apply replaces the placeholders by region and account of the cluster that it changes.
+// Apply replaces the variables by region and account of the cluster that it changes.
 package definitions

@@ -90,7 +90,7 @@ type Key struct {
 // place is the region and the account in the ARNs of a cluster; empty: unknown.
 type place struct{ region, account string }
 
-// Placeholders in the ARNs of a document.
+// Variables in the ARNs of a document.
 const (
 	regionHere  = "{region}"
 	accountHere = "{account}"
@@ -103,7 +103,7 @@ func (p *place) learn(arn string) {
 	}
 }
 
-// localize replaces the place in ARNs by placeholders.
+// localize replaces the place in ARNs by variables.
 func (p place) localize(text string) string {
 	if p.region == "" {
 		return text
@@ -114,12 +114,12 @@ func (p place) localize(text string) string {
 	return text
 }
 
-// fill replaces placeholders by the place.
+// fill replaces variables by the place.
 func (p place) fill(text string) string {
 	return strings.NewReplacer(regionHere, p.region, accountHere, p.account).Replace(text)
 }
 
-// Here returns the beginning of the ARNs of a service, with placeholders.
+// Here returns the beginning of the ARNs of a service, with variables.
 func Here(service string) string {
 	return "arn:aws:" + service + ":" + regionHere + ":" + accountHere + ":"
 }

@@ -246,7 +246,7 @@ func (s *Source) definition(ctx context.Context, q Queue) (definitions.Queue, st
 	return definitionOf(s.options.Service, q.Name, listed, tagged.Tags), note, nil
 }
 
-// definitionOf returns a definition whose ARNs have placeholders.
+// definitionOf returns a definition whose ARNs have variables.
 func definitionOf(service Service, name string, listed, tags map[string]string) definitions.Queue {
 	delete(listed, "KmsMasterKeyId")
 	delete(listed, "KmsDataKeyReusePeriodSeconds")

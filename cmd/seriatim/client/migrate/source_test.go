@@ -32,7 +32,7 @@ func answering(t *testing.T, o Options, answer func(action string) (int, string)
 	return s
 }
 
-// Yandex's queues get its profile, ARNs of any form get placeholders, and keys of KMS are left out.
+// Yandex's queues get its profile, ARNs of any form get variables, and keys of KMS are left out.
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{
