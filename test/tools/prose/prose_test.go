@@ -48,7 +48,7 @@ func TestRules(t *testing.T) {
 		{"The users, who pay, may send.", nil},
 		{"A window is what the queue remembers.", []string{"is what"}},
 		{"It is for how many ids there is room.", []string{"is for how"}},
-		{"NoRole asks.", []string{"nobody"}},
+		{"Nobody asks.", []string{"nobody"}},
 		{"The entry landed.", []string{"private word landed"}},
 		{"Read-ahead fills the cache ahead of time.", nil},
 		{"See reader.told and told() and --seek and docs/aside.", nil},
