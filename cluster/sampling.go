@@ -253,6 +253,10 @@ func (n *Node) History(ctx context.Context, queue string, since time.Duration) (
 	return h, nil
 }
 
+// Depths returns the messages of a queue in the last steps of 10 seconds, as this node saw them; nil:
+// the queue has no history. A number below zero is unknown.
+func (n *Node) Depths(queue string, steps int) []int64 { return n.sampler.history.Depths(queue, steps) }
+
 // QueueRates counts the events of a queue per second.
 type QueueRates struct{ Sent, Received, Deleted, Duplicates, EmptyReceives float64 }
 

@@ -349,10 +349,10 @@ func (v View) group(q *Queue, name string) GroupInfo {
 		g.State, g.Until = GroupDelayed, q.availableAt(first)
 	case q.attributes.DeliveryPaused:
 		g.State = GroupPaused
-	case v.b.redriveRule(q).due(first):
-		g.State = GroupDeadLetter
 	case q.inFlight() >= limits.InFlightMax:
 		g.State = GroupAtLimit
+	case v.b.redriveRule(q).due(first):
+		g.State = GroupDeadLetter
 	}
 	return g
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
 // DeduplicationID is a deduplication id in an operator's request. An id computed from content is
@@ -72,6 +73,9 @@ type KnownID struct {
 	Scope       deduplication.Scope
 	AcceptedAt  Timestamp
 	ForgottenAt Timestamp // end of the window
+	// From FreeAt on, a send with the id is accepted. After a change of the DeduplicationScope, an id may
+	// be known in several scopes: FreeAt is then later than ForgottenAt.
+	FreeAt Timestamp
 	// State is the state of the message with that Sequence: "scheduled", "stored", or "gone"
 	// (deleted, moved, or enqueued under a new number).
 	State string
@@ -98,6 +102,7 @@ func (v View) KnownID(queue string, id DeduplicationID) (known KnownID, found bo
 		ForgottenAt: Timestamp(r.AcceptedAt).Add(logtime.Seconds(q.attributes.Deduplication.WindowSeconds)),
 		State:       "gone",
 	}
+	known.FreeAt = freeAt(v.b.key, &q.deduplication, id.ids(), known.ForgottenAt)
 	if _, stored := q.find(r.Sequence()); stored {
 		known.State = "stored"
 	} else if q.isScheduled(r.Sequence(), v.b.now) {
@@ -123,13 +128,26 @@ func (v View) KnownTopicID(name string, id DeduplicationID) (known KnownID, foun
 	if !found {
 		return KnownID{}, false, nil
 	}
-	return KnownID{
+	known = KnownID{
 		MessageID:   identifier.NewPublicationID(v.b.key, t.Incarnation, r.Sequence()),
 		Sequence:    SequenceNumber(r.Sequence()),
 		Scope:       r.Scope(),
 		AcceptedAt:  Timestamp(r.AcceptedAt),
 		ForgottenAt: Timestamp(r.AcceptedAt).Add(logtime.Seconds(t.Attributes.Deduplication.WindowSeconds)),
-	}, true, nil
+	}
+	known.FreeAt = freeAt(v.b.key, &t.Deduplication, id.ids(), known.ForgottenAt)
+	return known, true, nil
+}
+
+// freeAt returns when no record of ids is left, if one is forgotten at a time.
+func freeAt(k statehash.Key, d *deduplication.Deduplicator, ids deduplication.IDs, at Timestamp) Timestamp {
+	for {
+		r, found := d.Find(k, ids, at)
+		if !found {
+			return at
+		}
+		at = Timestamp(r.AcceptedAt).Add(logtime.Seconds(d.Rules().WindowSeconds))
+	}
 }
 
 // DeduplicationStats describes the ids that a queue remembers.

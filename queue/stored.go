@@ -214,6 +214,9 @@ type StoredMessage struct {
 	DeadLetter bool      // a receive that takes it moves it to the dead-letter queue
 	ExpiresAt  Timestamp // end of its retention, zero: it does not expire
 	InSession  bool      // in flight under the lock of its group
+	Deferred   bool      // outside of its group, also while it is in flight
+	// PartitionKey is that of its send.
+	PartitionKey string
 }
 
 // Stored finds a message in any state by its sequence number.
@@ -226,7 +229,10 @@ func (v View) Stored(queue string, sequence SequenceNumber) (StoredMessage, *Err
 	if err != nil {
 		return StoredMessage{}, err
 	}
-	out := StoredMessage{HandOuts: m.handOuts(), DeadLetter: v.b.redriveRule(q).due(m), InSession: q.held(m)}
+	out := StoredMessage{HandOuts: m.handOuts(), DeadLetter: v.b.redriveRule(q).due(m), InSession: q.held(m), Deferred: m.deferred()}
+	if m.extra != nil {
+		out.PartitionKey = m.extra.partition
+	}
 	if m.delivered() {
 		out.ReceivedAt = m.delivery.receivedAt
 	}
@@ -260,61 +266,113 @@ func (v View) RedriveRule(queue string) (target string, after int64) {
 	return rule.target.name, rule.after
 }
 
-// nextAvailableMax bounds the timers that NextAvailable examines.
+// nextAvailableMax bounds the records that NextAvailable examines.
 const nextAvailableMax = 10_000
 
 // NextAvailable returns the earliest time at which a message becomes available without a command, in
-// a queue without available messages. Zero: never. exact is false if the queue has so many timers
-// that an earlier time is possible.
+// a queue without available messages. Zero: never. exact is false if the queue has so many records
+// that another time is possible.
 func (v View) NextAvailable(queue string) (at Timestamp, exact bool) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
 		return 0, true
 	}
-	budget := nextAvailableMax
-	consider := func(t Timestamp) {
-		if at == 0 || t < at {
-			at = t
-		}
+	s := availability{q: q, now: v.b.now, budget: nextAvailableMax}
+	s.heads()
+	// A message that expires may free the one behind it.
+	if oldest, some := q.oldest(); some && (s.at == 0 || s.at > s.expiry(oldest)) {
+		q.groups.names.Scan(func(name string) bool {
+			s.group(name)
+			return s.spend()
+		})
 	}
-	if first, some := q.ready.firstDelivery.Min(); some {
-		consider(first.at.Add(q.firstDeliveryDelay()))
-	}
-	q.timers.pending.Scan(func(t timed) bool {
-		m, found := q.messages.Get(t.sequence)
-		if found && (!q.ordered(m) || q.groups.head(m.group) == m.sequence && !v.locked(q, m.group)) {
-			consider(t.at)
-			return false
-		}
-		budget--
-		return budget > 0
-	})
-	q.scheduledByTime.Scan(func(t timed) bool {
-		m, _ := q.scheduled.Get(t.sequence)
-		if !q.ordered(m) || q.groups.head(m.group) == 0 && !v.locked(q, m.group) {
-			consider(t.at)
-			return false
-		}
-		budget--
-		return budget > 0
-	})
-	q.groups.sessions.ScanEnds(func(end session.Position) bool {
-		if head := q.groups.head(end.Name); head != 0 {
-			m, _ := q.messages.Get(head)
-			if free := q.availableAt(m); q.held(m) {
-				consider(end.At)
-			} else {
-				consider(max(end.At, free))
-			}
-		}
-		budget--
-		return budget > 0
-	})
-	return at, budget > 0
+	s.scheduled()
+	return s.at, s.budget > 0
 }
 
-// locked reports whether a session lock on a group is active.
-func (v View) locked(q *Queue, group string) bool {
-	r, ok := q.groups.sessions.Get(group)
-	return ok && r.Locked(v.b.now)
+// availability is a search for the first time at which a message of a queue is available.
+type availability struct {
+	q      *Queue
+	now    Timestamp
+	at     Timestamp // the earliest one found, zero: none
+	budget int
+}
+
+func (s *availability) expiry(sentAt Timestamp) Timestamp {
+	return sentAt.Add(logtime.Seconds(s.q.attributes.RetentionSeconds))
+}
+
+func (s *availability) spend() bool {
+	s.budget--
+	return s.budget > 0
+}
+
+// past reports whether a time is too late to be the earliest one.
+func (s *availability) past(t Timestamp) bool { return s.at != 0 && t >= s.at }
+
+// consider notes that a message sent at sentAt is available at t, unless it expires before.
+func (s *availability) consider(t, sentAt Timestamp) {
+	if !s.past(t) && t < s.expiry(sentAt) {
+		s.at = t
+	}
+}
+
+// lockEnd returns the end of the session lock on a group, zero without one.
+func (s *availability) lockEnd(group string) Timestamp {
+	if r, ok := s.q.groups.sessions.Get(group); ok && r.Locked(s.now) {
+		return r.LockedUntil
+	}
+	return 0
+}
+
+// heads considers the messages that no other message precedes.
+func (s *availability) heads() {
+	q := s.q
+	if first, some := q.ready.firstDelivery.Min(); some {
+		s.consider(first.at.Add(q.firstDeliveryDelay()), first.at)
+	}
+	q.timers.pending.Scan(func(t timed) bool {
+		m, _ := q.messages.Get(t.sequence)
+		if !q.ordered(m) || q.groups.head(m.group) == m.sequence && s.lockEnd(m.group) == 0 {
+			s.consider(t.at, m.sentAt)
+		}
+		return s.spend() && !s.past(t.at)
+	})
+	q.groups.sessions.ScanEnds(func(end session.Position) bool {
+		s.group(end.Name)
+		return s.spend() && !s.past(end.At)
+	})
+}
+
+// group considers the first message of a group that does not expire before it is available. If there
+// is none, the group is empty at the time emptied.
+func (s *availability) group(name string) (emptied Timestamp, found bool) {
+	from := s.lockEnd(name)
+	s.q.groups.walk(name, func(sequence uint64) bool {
+		m, _ := s.q.messages.Get(sequence)
+		free := from
+		if !s.q.held(m) {
+			free = max(from, s.q.availableAt(m))
+		}
+		if found = free < s.expiry(m.sentAt); found {
+			s.consider(free, m.sentAt)
+			return false
+		}
+		from = max(from, s.expiry(m.sentAt))
+		return s.spend()
+	})
+	return from, found
+}
+
+// scheduled considers the messages that are enqueued at a later time.
+func (s *availability) scheduled() {
+	s.q.scheduledByTime.Scan(func(t timed) bool {
+		m, _ := s.q.scheduled.Get(t.sequence)
+		if !s.q.ordered(m) {
+			s.consider(t.at, t.at)
+		} else if emptied, found := s.group(m.group); !found {
+			s.consider(max(t.at, emptied), t.at)
+		}
+		return s.spend() && !s.past(t.at)
+	})
 }

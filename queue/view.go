@@ -314,9 +314,7 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 		return len(peeked) < limit
 	}
 	if group != "" {
-		q.groups.walk(group, func(sequence uint64) bool {
-			return sequence < uint64(from) || visit(sequence)
-		})
+		q.groups.walkFrom(group, uint64(from), visit)
 	} else {
 		q.messages.Ascend(uint64(from), func(sequence uint64, _ *Message) bool { return visit(sequence) })
 	}

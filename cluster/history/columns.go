@@ -64,6 +64,9 @@ func (c *Counters) minus(earlier *Counters) (grown Counters) {
 
 const gaugeColumns = 7
 
+// depthColumns are the first columns, whose sum is the number of messages.
+const depthColumns = 3
+
 // queueColumns are the columns of a queue, and of the sum of all queues.
 var queueColumns = [gaugeColumns + CounterColumns]column{
 	{"visible", gauge, 1}, {"inFlight", gauge, 1}, {"delayed", gauge, 1}, {"oldestSeconds", gauge, 1}, {"groups", gauge, 1},

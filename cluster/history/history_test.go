@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -212,5 +213,22 @@ func BenchmarkAdd(b *testing.B) {
 			s.Queues[10*j].Gauges.Visible = int64(i)
 		}
 		h.Add(s)
+	}
+}
+
+func TestDepths(t *testing.T) {
+	h := New()
+	at := time.UnixMilli(1_700_000_000_000)
+	for i, n := range []int64{3, 5, 9} {
+		h.Add(sample(at.Add(time.Duration(i)*2*Step), uint64(i), n)) // every second step is missing
+	}
+	if got := h.Depths("a", 5); !slices.Equal(got, []int64{3, -1, 5, -1, 9}) {
+		t.Errorf("got %v", got)
+	}
+	if got := h.Depths("a", 1<<20); len(got) != fineSlots || got[0] != -1 || got[len(got)-1] != 9 {
+		t.Errorf("got %d steps, from %d to %d", len(got), got[0], got[len(got)-1])
+	}
+	if got := h.Depths("unknown", 5); got != nil {
+		t.Errorf("a queue without series has %v", got)
 	}
 }

@@ -40,6 +40,35 @@ func (h *History) Since(queue string, since time.Duration, now time.Time) Answer
 	return a
 }
 
+// Depths returns the messages of a queue in the last steps of 10 seconds, up to the newest sample.
+// It returns nil if the queue has no series; a number below zero is a step without a sample.
+func (h *History) Depths(queue string, steps int) []int64 {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	t := h.queues[queue]
+	if t == nil {
+		return nil
+	}
+	steps = min(steps, int(fine.slots))
+	list := make([]int64, steps)
+	for i := range list {
+		step := h.last - int64(steps-1-i)
+		if step < 0 {
+			list[i] = -1
+			continue
+		}
+		for column := range depthColumns {
+			v := *t.block.at(column, &fine, step)
+			if v == missing {
+				list[i] = -1
+				break
+			}
+			list[i] += v.decode()
+		}
+	}
+	return list
+}
+
 // window returns series in which steps without samples are missing: their slots may hold values
 // of an earlier round.
 func (h *History) window(b *block, r *ring, from, to int64) Series {

@@ -19,12 +19,14 @@ type Holder struct {
 // textMax bounds the texts of clients, in bytes.
 const textMax = 256
 
-// NewHolder returns a Holder with texts of bounded length.
+// NewHolder returns a Holder with valid texts of bounded length.
 func NewHolder(address, accessKey, protocol, userAgent string) Holder {
-	return Holder{
-		Address: address, AccessKey: accessKey[:min(len(accessKey), textMax)], Protocol: protocol,
-		UserAgent: userAgent[:min(len(userAgent), textMax)],
-	}
+	return Holder{Address: address, AccessKey: shortened(accessKey), Protocol: protocol, UserAgent: shortened(userAgent)}
+}
+
+// shortened returns the beginning of a client's text, which may have any bytes. Answers may not.
+func shortened(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), textMax)], "\uFFFD")
 }
 
 // Caller returns the client that sent a command.

@@ -1,5 +1,18 @@
 package attributes
 
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/policy"
+)
+
+// What attributes of queues and topics lose when their values become lower.
+const (
+	losesIDs      = "older deduplication ids are forgotten at once, and can be sent again"
+	losesMessages = "older messages are deleted at once"
+	losesArchive  = "older messages of the archive are deleted, and cannot be replayed"
+)
+
 // Described describes an attribute that can be set.
 type Described struct {
 	Name      string
@@ -11,6 +24,27 @@ type Described struct {
 	Default   string   // empty: none
 	Since     uint32   // the format version that it came with
 	Does      string
+	Loses     string // what is lost when the value becomes lower; empty: nothing
+}
+
+// Loss returns what a change of the value loses, empty for nothing.
+func (d *Described) Loss(have, want string) string {
+	from, had := amount(have)
+	to, wanted := amount(want)
+	if had && wanted && to < from {
+		return d.Loses
+	}
+	return ""
+}
+
+// amount returns the number in a value, or the days of an archive. No archive and an invalid value have
+// none.
+func amount(value string) (n int64, valid bool) {
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return n, true
+	}
+	archive, reason := policy.ParseArchive(value)
+	return archive.Days, reason == ""
 }
 
 // Describe describes the attributes of a queue, by name.
@@ -30,7 +64,7 @@ func describe[T any](t *table[T], unset T) (list []Described) {
 		}
 		d := Described{
 			Name: r.name, FIFO: r.kind != onAny, Fixed: r.fixed, Extension: r.extension != 0,
-			Values: r.takes.values(), Words: r.takes.choices(), Since: r.since, Does: r.does,
+			Values: r.takes.values(), Words: r.takes.choices(), Since: r.since, Does: r.does, Loses: r.loses,
 		}
 		if r.name != NameFIFO && r.name != nameFIFOTopic { // the name is the default
 			d.Default, _ = r.print(&unset)
@@ -38,14 +72,6 @@ func describe[T any](t *table[T], unset T) (list []Described) {
 		list = append(list, d)
 	}
 	return list
-}
-
-// TopicNames returns the names of the attributes of a topic that can be set.
-func TopicNames() (names []string) {
-	for _, d := range DescribeTopics() {
-		names = append(names, d.Name)
-	}
-	return names
 }
 
 // Unlisted returns the extension attributes that a queue has and does not list, because they were

@@ -16,6 +16,7 @@ type attribute[T any] struct {
 	takes     takes
 	fixed     bool         // can only be given at creation
 	readOnly  bool         // is listed, and never given
+	loses     string       // what is lost when the value becomes lower
 	early     bool         // is read before those that are not
 	extension ExtensionSet // its bit; zero for the attributes of AWS
 	parse     func(a *T, s setting) *refusal.Error
@@ -41,6 +42,11 @@ func (r attribute[T]) as(bit ExtensionSet) attribute[T] {
 
 func (r attribute[T]) atCreation() attribute[T] {
 	r.fixed = true
+	return r
+}
+
+func (r attribute[T]) losing(what string) attribute[T] {
+	r.loses = what
 	return r
 }
 

@@ -37,11 +37,12 @@ type Then uint8
 
 // What happens next.
 const (
-	Nothing    Then = iota // not without a command
+	Nothing    Then = iota // what other messages or commands decide
 	Deliver                // a receive returns a message
 	DeadLetter             // a receive moves the message to the dead-letter queue
 	Enqueue                // a scheduled message is enqueued
 	Forget                 // an id is forgotten
+	Expire                 // the retention of a message ends
 )
 
 // Text joins the sentences of an explanation.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/limits"
 )
 
 // Message explains where a stored message is and what happens to it next.
@@ -34,10 +35,11 @@ func Message(v queue.View, name string, sequence queue.SequenceNumber) (Explanat
 		e.State, e.Summary = "deferred", "A receiver has deferred the message: it blocks no other message."
 		e.Next = "Only a receive by its sequence number returns it, and it does not expire."
 	case group != nil && group.State == queue.GroupInSession:
-		e.State, e.Group = "session", group
+		e.State, e.Until, e.Group = "session", group.Until, group
 		e.Summary = "A receiver has locked the group of the message as a session, until " + clock(group.Until) +
 			" unless it renews the lock."
 		e.Next = "Only this receiver gets the message before the lock ends."
+		e.afterLock(&m, group.Until)
 		e.command("ends the lock; later calls of the receiver fail", "group", "release", named(name), m.GroupID)
 	case m.Before > 0:
 		e.State, e.Summary = "waiting", "The message waits for "+count(m.Before, "earlier message")+" of its group."
@@ -51,36 +53,44 @@ func Message(v queue.View, name string, sequence queue.SequenceNumber) (Explanat
 	}
 	e.facts(v, name, &m, &attributes)
 	e.timeline(&m)
-	if m.DeadLetterSource != "" {
-		e.command("moves it back to "+named(m.DeadLetterSource), "msg", "move", named(name), "--sequence", m.Sequence.String())
+	e.expires(&m)
+	words := []string{named(name), "--sequence", m.Sequence.String()}
+	if m.State == "in flight" {
+		words = append(words, "--force")
 	}
-	e.command("deletes it", "msg", "discard", named(name), "--sequence", m.Sequence.String())
+	if m.DeadLetterSource != "" && v.QueueExists(m.DeadLetterSource) {
+		e.command("moves it back to "+named(m.DeadLetterSource), append([]string{"msg", "move"}, words...)...)
+	}
+	e.command("deletes it", append([]string{"msg", "discard"}, words...)...)
 	return e, nil
 }
 
 func (e *Explanation) inFlight(v queue.View, name string, m *queue.StoredMessage, group *queue.GroupInfo) {
-	e.State, e.Until, e.Then = "in-flight", m.VisibleAt, Deliver
+	e.State, e.Until = "in-flight", m.VisibleAt
 	e.Summary = fmt.Sprintf("A receiver has the message since %s (receive number %d), until %s unless it is deleted or extended.",
 		clock(m.ReceivedAt), m.ReceiveCount, clock(m.VisibleAt))
 	if m.InSession {
 		e.Summary = fmt.Sprintf("A receiver has the message in a session since %s (receive number %d), until %s unless it renews the lock.",
 			clock(m.ReceivedAt), m.ReceiveCount, clock(m.VisibleAt))
 	}
-	e.Next = "At " + clock(m.VisibleAt) + " it becomes visible, and a receive returns it again."
-	if m.DeadLetter {
-		e.Next = "At " + clock(m.VisibleAt) + " it becomes visible, and a receive moves it to the dead-letter queue" +
-			deadLetterQueue(v, name) + "."
-		e.Then = DeadLetter
+	switch {
+	case m.Deferred:
+		e.Next, e.Then = "At "+clock(m.VisibleAt)+" it is deferred again: only a receive by its sequence number returns it.", Nothing
+	case m.Before > 0:
+		e.Next, e.Then = "At "+clock(m.VisibleAt)+" it becomes visible, and is delivered after the earlier messages of its group.", Nothing
+	case m.DeadLetter:
+		e.Next, e.Then = "At "+clock(m.VisibleAt)+" it becomes visible, and a receive moves it to the dead-letter queue"+
+			deadLetterQueue(v, name)+".", DeadLetter
+	default:
+		e.Next, e.Then = "At "+clock(m.VisibleAt)+" it becomes visible, and a receive returns it again.", Deliver
 	}
-	if group != nil && (m.InSession || m.Before == 0) {
+	if group == nil || m.Deferred && !m.InSession {
+		return
+	}
+	if m.InSession || m.Before == 0 {
 		e.Group = group
 	}
-	if group != nil {
-		e.command("makes the messages of its group visible; later calls of the receiver fail", "group", "release", named(name), m.GroupID)
-	}
-	if m.Before > 0 || m.ExpiresAt != 0 && m.ExpiresAt <= m.VisibleAt {
-		e.Then = Nothing // an earlier message may still be in flight, or this one expires first
-	}
+	e.command("makes the messages of its group visible; later calls of the receiver fail", "group", "release", named(name), m.GroupID)
 }
 
 // available explains a message at the head of its line.
@@ -91,13 +101,13 @@ func (e *Explanation) available(v queue.View, name string, m *queue.StoredMessag
 		e.State, e.Summary = "paused", "The message could be delivered, but deliveries of the queue are paused."
 		e.Next = "Resume the queue to deliver it."
 		e.command("resumes the deliveries", "queue", "resume", named(name))
+	case stats.NotVisible >= limits.InFlightMax:
+		e.State, e.Summary = "limit", "The message could be delivered, but the queue has reached its limit of messages in flight."
+		e.Next = "It is delivered when messages in flight are deleted or become visible."
 	case m.DeadLetter:
 		e.State, e.Then = "dead-letter", DeadLetter
 		e.Summary = fmt.Sprintf("The message was received %s, as often as the redrive policy allows.", times(m.HandOuts))
 		e.Next = "The next receive moves it to the dead-letter queue" + deadLetterQueue(v, name) + "."
-	case !v.Deliverable(name) && stats.NotVisible > 0:
-		e.State, e.Summary = "limit", "The message could be delivered, but the queue has reached its limit of messages in flight."
-		e.Next = "It is delivered when messages in flight are deleted or become visible."
 	default:
 		e.State, e.Summary, e.Then = "ready", "A receive can get the message now.", Deliver
 		e.Next = "The next receive returns it, unless others come first."
@@ -113,7 +123,7 @@ func (e *Explanation) facts(v queue.View, name string, m *queue.StoredMessage, a
 			e.Then = Nothing
 		}
 	}
-	if target, after := v.RedriveRule(name); target != "" && !m.DeadLetter {
+	if target, after := v.RedriveRule(name); target != "" && !m.DeadLetter && !m.Deferred {
 		e.detail("It moves to the dead-letter queue %s after %s more.", named(target), count(after-m.HandOuts, "receive"))
 	}
 	if m.DeadLetterSource != "" {
@@ -125,16 +135,18 @@ func (e *Explanation) facts(v queue.View, name string, m *queue.StoredMessage, a
 	if m.DeduplicationID == "" || !attributes.FIFO {
 		return
 	}
-	known, found, err := v.KnownID(name, queue.DeduplicationID{ID: m.DeduplicationID, GroupID: m.GroupID})
+	known, found, err := v.KnownID(name, queue.DeduplicationID{
+		ID: m.DeduplicationID, GroupID: m.GroupID, PartitionKey: m.PartitionKey,
+	})
 	if err == nil && found {
-		e.detail("Until %s a send with its deduplication id %s is a duplicate.", clock(known.ForgottenAt), m.DeduplicationID)
+		e.detail("Until %s a send with its deduplication id %s is a duplicate.", clock(known.FreeAt), m.DeduplicationID)
 	}
 }
 
 // timeline adds the moments that the state remembers or expects.
 func (e *Explanation) timeline(m *queue.StoredMessage) {
 	add := func(at queue.Timestamp, event string) {
-		if at != 0 {
+		if at != 0 && (m.ExpiresAt == 0 || at <= m.ExpiresAt) {
 			e.Timeline = append(e.Timeline, Event{at, event})
 		}
 	}
@@ -147,7 +159,11 @@ func (e *Explanation) timeline(m *queue.StoredMessage) {
 	case "scheduled":
 		add(m.VisibleAt, "It is enqueued.")
 	case "in flight", "delayed":
-		add(m.VisibleAt, "It becomes visible.")
+		event := "It becomes visible."
+		if m.Deferred {
+			event = "It is deferred again."
+		}
+		add(m.VisibleAt, event)
 	}
 	add(m.ExpiresAt, "It expires.")
 	slices.SortStableFunc(e.Timeline, func(a, b Event) int { return cmp.Compare(a.At, b.At) })

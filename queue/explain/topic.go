@@ -24,10 +24,13 @@ func Deduplication(v queue.View, name string, id queue.DeduplicationID) (Explana
 	}
 	e := ofKnownID(known, found, "send", "queue", a.Deduplication.WindowSeconds)
 	if !found {
-		stats, _ := v.DeduplicationStats(name)
-		if stats.EntriesMax > 0 && stats.Live >= stats.EntriesMax {
+		adds := int64(1)
+		if a.Deduplication.IDAndContent { // the hash of the body is remembered, too
+			adds = 2
+		}
+		if stats, _ := v.DeduplicationStats(name); stats.EntriesMax > 0 && stats.Live+adds > stats.EntriesMax {
 			e.State, e.Next = "full", "A send with the id is refused with OverLimit, because the queue remembers as many ids as it may."
-			e.command("raises the limit", "queue", "update", named(name), "--attribute", "MaxDeduplicationEntries=0")
+			e.command("removes the limit", "queue", "update", named(name), "--attribute", "MaxDeduplicationEntries=0")
 		}
 		return e, nil
 	}
@@ -63,9 +66,9 @@ func ofKnownID(known queue.KnownID, found bool, verb, where string, window int64
 		return e
 	}
 	e := Explanation{
-		State: "duplicate", Until: known.ForgottenAt, Then: Forget,
-		Summary: "A " + verb + " with the id is dropped as a duplicate until " + clock(known.ForgottenAt) + ".",
-		Next:    "At " + clock(known.ForgottenAt) + " the " + where + " forgets the id, and accepts it again.",
+		State: "duplicate", Until: known.FreeAt, Then: Forget,
+		Summary: "A " + verb + " with the id is dropped as a duplicate until " + clock(known.FreeAt) + ".",
+		Next:    "At " + clock(known.FreeAt) + " the " + where + " forgets the id, and accepts it again.",
 	}
 	e.detail("The first message with the id was accepted at %s, with the message id %s and the number %s.", clock(known.AcceptedAt),
 		known.MessageID, known.Sequence)
@@ -173,7 +176,10 @@ func ofSubscription(s queue.SubscriptionState, subscriptionARN string) Explanati
 		e.command("removes the subscription", "topic", "unsubscribe", subscriptionARN)
 	case s.Waiting > 0:
 		e.State, e.Until = "waiting", s.RetryAt
-		e.Summary = count(int64(s.Waiting), "message") + " waiting for " + endpoint(s) + " to accept them."
+		e.Summary = count(int64(s.Waiting), "message") + " are waiting for " + endpoint(s) + " to accept them."
+		if s.Waiting == 1 {
+			e.Summary = "1 message is waiting for " + endpoint(s) + " to accept it."
+		}
 		e.detail("The first of them has %s.", count(int64(s.Attempts), "failed attempt"))
 		e.Next = "The next attempt is due at " + clock(s.RetryAt) + "."
 	}

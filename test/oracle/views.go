@@ -47,3 +47,6 @@ func (o *Oracle) CompareKnown(q *reference.Queue, got queue.KnownID, want refere
 
 // SessionOf returns the model's lock for a token.
 func (o *Oracle) SessionOf(s queue.SessionRef) reference.SessionRef { return o.sessionRef(s) }
+
+// MessageID returns the product's id for a message of the model.
+func (o *Oracle) MessageID(message int) string { return o.bound.messages.product[message].String() }

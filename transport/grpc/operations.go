@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
@@ -179,6 +180,8 @@ func (o *operations) MoveStored(ctx context.Context, in *seriatimpb.MoveStoredRe
 	cmd := &queue.MoveStored{Queue: c.queue, Force: in.GetForce(), Sequences: sequencesOf(found)}
 	if in.GetDestination() != "" {
 		cmd.Destination = c.qualify(in.GetDestination())
+	} else if err := c.permitSources(ctx, cmd.Sequences); err != nil {
+		return nil, err
 	}
 	moved := queue.StoredMoved{}
 	if len(cmd.Sequences) > 0 {
@@ -199,4 +202,33 @@ func (o *operations) MoveStored(ctx context.Context, in *seriatimpb.MoveStoredRe
 		out.Results = append(out.Results, result)
 	}
 	return out, nil
+}
+
+// permitSources refuses a caller who may not send to the queues from which messages were
+// dead-lettered. Such a queue may have another dead-letter queue by now, so moveStoredNeeds does not
+// know it. The source of a message never changes.
+func (c *call) permitSources(ctx context.Context, sequences []queue.SequenceNumber) error {
+	if c.Backend.Authorizer == nil {
+		return nil
+	}
+	var sources []string
+	err := c.Read(ctx, func(v queue.View) error {
+		sources = nil
+		for _, sequence := range sequences {
+			if m, refused := v.Stored(c.queue, sequence); refused == nil && m.DeadLetterSource != "" {
+				sources = append(sources, m.DeadLetterSource)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(sources)
+	for _, source := range slices.Compact(sources) {
+		if err := c.Permit(ctx, service.ToSend(source)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -55,6 +55,8 @@ type Options struct {
 	Open *connections.Table
 	// AuditRecords and LogRecords keep the newest records of the logs; nil: none.
 	AuditRecords, LogRecords *records.Ring
+	// LogLevel is the lowest level of Logger; nil: it cannot be changed.
+	LogLevel *slog.LevelVar
 
 	Tokens Tokens
 	// CertificatesEnd returns the ends of the certificates in use, by port; may be nil.

@@ -49,7 +49,7 @@ func TestLiveAnswers(t *testing.T) {
 	discard := slog.NewTextHandler(io.Discard, nil)
 	a := New(Options{
 		Node: n, Now: time.Now, Logger: slog.New(logs.Handler(discard)), Audit: slog.New(audit.Handler(discard)), Open: open,
-		LogRecords: logs, AuditRecords: audit,
+		LogRecords: logs, AuditRecords: audit, LogLevel: new(slog.LevelVar),
 	})
 	holdMessages(t, n)
 	for name, want := range map[string]document.Holding{"jobs": {}, "orders.fifo": {Group: "g"}} {
@@ -87,11 +87,38 @@ func TestLiveAnswers(t *testing.T) {
 	if some := readJSON[document.Records](t, a, "/v1/logs?level=warn&find=none&since=1h"); len(some.Records) != 1 {
 		t.Errorf("logs: %+v", some)
 	}
+	setLevels(t, a)
 	for _, path := range []string{"/v1/logs?level=x", "/v1/logs?after=x", "/v1/audit?limit=0", "/v1/audit?since=x", "/v1/history?since=x",
 		"/v1/holders"} {
 		if code, body := get(a, path); code != 400 || !strings.Contains(body, "must") && !strings.Contains(body, "missing") {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
+	}
+}
+
+// setLevels changes the log level of one node, of all, and of a missing one.
+func setLevels(t *testing.T, a *Admin) {
+	t.Helper()
+	set := func(body string, want int) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/logs/level", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if a.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: %d %s, want %d", body, w.Code, w.Body, want)
+		}
+	}
+	set(`{"level":"debug"}`, 200)
+	set(`{"level":"error","node":"n9"}`, 404)
+	set(`{"level":"INFO+4"}`, 400)
+	set(`{"level":""}`, 400)
+	set(`{"level":"warn","nodes":"n1"}`, 400)
+	if found := readJSON[document.LogLevels](t, a, "/v1/logs/level"); len(found.Nodes) != 1 || found.Nodes[0].Level != "debug" {
+		t.Errorf("levels: %+v", found)
+	}
+	set(`{"level":"warn","node":"n1"}`, 200)
+	if a.LogLevel.Level() != slog.LevelWarn {
+		t.Errorf("the level is %s", a.LogLevel)
 	}
 }
 

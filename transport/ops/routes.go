@@ -49,6 +49,12 @@ func (a *Admin) routes(metrics http.Handler) []route {
 			route{"POST /v1/connections/close", Operate, func(w http.ResponseWriter, r *http.Request) { a.closeConnection(w, r, node) }})
 	}
 	list = append(list, a.recordRoutes()...)
+	if node, ok := a.Node.(asking); ok && a.LogLevel != nil {
+		a.provideLogLevel(node)
+		list = append(list,
+			route{"GET /v1/logs/level", Viewer, func(w http.ResponseWriter, r *http.Request) { a.logLevels(w, r, node) }},
+			route{"POST /v1/logs/level", Administrator, func(w http.ResponseWriter, r *http.Request) { a.setLogLevel(w, r, node) }})
+	}
 	if node, ok := a.Node.(archivist); ok {
 		list = append(list,
 			route{"GET /v1/backup", Administrator, a.guard.few(backupsMax,

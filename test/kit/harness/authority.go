@@ -1,13 +1,16 @@
 package harness
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // Authority makes certificates for the nodes and their gossip key, with the commands of the
@@ -70,6 +73,27 @@ func (a *Authority) Renew(node string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.run("renew", node)
+}
+
+// Expire replaces the certificate of a node by one that has ended.
+func (a *Authority) Expire(ctx context.Context, node string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	const valid = time.Second
+	if err := errors.Join(os.Remove(a.File(node+".crt")), os.Remove(a.File(node+".key"))); err != nil {
+		return err
+	}
+	if err := a.run("issue", node, "--host", clientHost, "--valid", valid.String()); err != nil {
+		return err
+	}
+	end := time.NewTimer(2 * valid) // certificates count whole seconds
+	defer end.Stop()
+	select {
+	case <-end.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // clientHost is a host name in every certificate, whichever address a node has.

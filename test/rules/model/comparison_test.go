@@ -52,10 +52,11 @@ func TestComparison(t *testing.T) {
 		for seed := first; seed <= last; seed++ {
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(seed, twinsOf(seed))
+				fresh := func() *world { return newWorld(seed, twinsOf(seed)) }
+				w := fresh()
 				steps, d := generate(w, seed, *commandsFlag)
 				if d != nil {
-					t.Fatal(report("TestComparison", seed, shrink(seed, steps, d)))
+					t.Fatal(report("TestComparison", seed, shrink(fresh, steps, d)))
 				}
 				all.add(len(steps), w.hits)
 			})

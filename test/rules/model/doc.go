@@ -6,6 +6,9 @@
 // commands are applied; batches through the replicated state machine; another process. The
 // shrinker shortens a failing history.
 //
+// TestExplanations compares what package explain says about each message, group, queue and id with
+// the model: its state, the end of the state, and what happens then.
+//
 //	go test ./test/rules/model                                 a few seeds
 //	go test ./test/rules/model -seeds 50 -commands 20000       a million commands
 //	go test ./test/rules/model -run TestComparison -seed 17    one seed

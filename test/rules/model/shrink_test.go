@@ -9,8 +9,8 @@ import (
 const shrinkRunsMax = 1500
 
 // shrink removes steps from a failing history as long as the rest still fails, in smaller and
-// smaller pieces.
-func shrink(seed uint64, steps []step, found *difference) failure {
+// smaller pieces. fresh makes the world of a run.
+func shrink(fresh func() *world, steps []step, found *difference) failure {
 	runs := 0
 	for size := (len(steps) + 1) / 2; size >= 1 && runs < shrinkRunsMax; {
 		removed := false
@@ -18,7 +18,7 @@ func shrink(seed uint64, steps []step, found *difference) failure {
 			rest := append([]step(nil), steps[:max(from, 0)]...)
 			rest = append(rest, steps[from+size:]...)
 			runs++
-			if d := newWorld(seed, twinsOf(seed)).run(rest); d != nil {
+			if d := fresh().run(rest); d != nil {
 				steps, found = upTo(rest, d), d
 				from = min(from, len(steps))
 				removed = true

@@ -30,6 +30,7 @@ type world struct {
 	deliveries reference.Deliveries
 	crowded    bool
 	hits       map[string]int // number of answers of each kind
+	explained  *explained     // set: explanations are compared, too
 }
 
 // checkEvery is the number of steps between two comparisons of whole states.
@@ -184,6 +185,9 @@ func (w *world) do(s step) (found *difference) {
 	}
 	if refusal == nil {
 		if text := w.compareTouched(s.do); text != "" {
+			return fail(text)
+		}
+		if text := w.compareExplanations(s); text != "" {
 			return fail(text)
 		}
 	}

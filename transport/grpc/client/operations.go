@@ -13,6 +13,7 @@ type (
 	FindMessagesRequest = seriatimpb.FindMessagesRequest
 	MessageSelector     = seriatimpb.MessageSelector
 	MoveResult          = seriatimpb.MoveResult
+	ExplainGroup        = seriatimpb.ExplainRequest_GroupId
 	ExplainMessage      = seriatimpb.ExplainRequest_Message
 	ExplainSubscription = seriatimpb.ExplainRequest_Subscription
 	SubscriptionSubject = seriatimpb.SubscriptionSubject

@@ -56,6 +56,18 @@ type SessionRef = seriatimpb.SessionRef
 // PeekedMessage is a stored message with its state. Its fields are as in the proto.
 type PeekedMessage = seriatimpb.PeekedMessage
 
+// MessageState is the state of a stored message.
+type MessageState = seriatimpb.MessageState
+
+// The states of stored messages.
+const (
+	MessageVisible   = seriatimpb.MessageState_MESSAGE_STATE_VISIBLE
+	MessageInFlight  = seriatimpb.MessageState_MESSAGE_STATE_IN_FLIGHT
+	MessageDelayed   = seriatimpb.MessageState_MESSAGE_STATE_DELAYED
+	MessageScheduled = seriatimpb.MessageState_MESSAGE_STATE_SCHEDULED
+	MessageDeferred  = seriatimpb.MessageState_MESSAGE_STATE_DEFERRED
+)
+
 // Peek reads up to 100 messages in any state from a sequence number on, and locks none. It
 // returns the number to continue from, 0 at the end.
 func (c *Client) Peek(ctx context.Context, queue string, from uint64, limit int32) (messages []*PeekedMessage, next uint64,

@@ -71,6 +71,25 @@ type ClosedConnection struct {
 	Closed bool   `json:"closed"` // false: it was not open
 }
 
+// SetLogLevel asks POST /v1/logs/level to change the level of the log until the node restarts.
+type SetLogLevel struct {
+	Node  string `json:"node"`  // node id or name; empty: all nodes
+	Level string `json:"level"` // debug, info, warn or error
+}
+
+// LogLevels is the answer of GET and POST /v1/logs/level.
+type LogLevels struct {
+	Nodes   []LogLevel `json:"nodes"`
+	Missing []string   `json:"missing"` // nodes without an answer
+}
+
+// LogLevel is the lowest level of the records that a node writes.
+type LogLevel struct {
+	Node   string `json:"node"`
+	NodeID string `json:"nodeId"`
+	Level  string `json:"level"`
+}
+
 // Holding is a message in flight or a session that a client holds.
 type Holding struct {
 	Group          string `json:"group,omitempty"`

@@ -1,0 +1,116 @@
+package grpc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+// policyFor permits actions on queues.
+func policyFor(permissions map[string][]string) string {
+	var statements []string
+	for action, queues := range permissions {
+		for _, q := range queues {
+			statements = append(statements, `{"Effect":"Allow","Action":"`+action+`","Resource":"arn:aws:sqs:us-east-1:000000000000:`+q+`"}`)
+		}
+	}
+	slices.Sort(statements)
+	return `{"Version":"2012-10-17","Statement":[` + strings.Join(statements, ",") + `]}`
+}
+
+// Each operation needs all of its permissions, and with them succeeds.
+func TestPermissionsOfOperations(t *testing.T) {
+	f := guardedFixture(t)
+	ctx := t.Context()
+	submit := func(cmd queue.Command) queue.Result {
+		t.Helper()
+		reply, err := node.Submit(ctx, cmd)
+		clustertest.Must(t, err)
+		return reply.Result
+	}
+	isFIFO := queue.Attribute{Name: "FifoQueue", Value: "true"}
+	unique := func(name string) string { return fmt.Sprintf("%s-%d.fifo", name, queueNumber.Add(1)) }
+	dead, other, former := unique("dead"), unique("other"), unique("former")
+	for _, name := range []string{dead, other} {
+		submit(&queue.CreateQueue{Queue: name, Attributes: []queue.Attribute{isFIFO}})
+	}
+	redrive := queue.Attribute{Name: "RedrivePolicy",
+		Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:` + dead + `","maxReceiveCount":1}`}
+	submit(&queue.CreateQueue{Queue: former, Attributes: []queue.Attribute{isFIFO, redrive}})
+	var ids []string
+	for _, body := range []string{"1", "2", "3", "4"} {
+		sent := submit(&queue.SendMessages{Queue: former, Entries: []queue.SendEntry{{
+			Body: body, GroupID: body, GroupIDGiven: true, DeduplicationID: body, DeduplicationIDGiven: true,
+		}}})
+		ids = append(ids, sent.(queue.MessagesSent).Entries[0].MessageID.String())
+	}
+	for range 2 {
+		submit(&queue.ReceiveMessages{Queue: former, MaxMessages: queue.Some(10), VisibilityTimeout: queue.Some(0)})
+	}
+	// The messages came from a queue that is no longer a source of the dead-letter queue.
+	submit(&queue.SetQueueAttributes{Queue: former, Attributes: []queue.Attribute{{Name: "RedrivePolicy"}}})
+	selector := func(n int) []*seriatimpb.MessageSelector { return []*seriatimpb.MessageSelector{{MessageId: ids[n]}} }
+	for what, c := range map[string]struct {
+		method        string
+		request, into proto.Message
+		needs         map[string][]string
+	}{
+		"find": {seriatimpb.Operations_FindMessages_FullMethodName, &seriatimpb.FindMessagesRequest{Queue: dead},
+			&seriatimpb.FindMessagesResponse{}, map[string][]string{"sqs:ReceiveMessage": {dead}}},
+		"explain": {seriatimpb.Operations_Explain_FullMethodName, &seriatimpb.ExplainRequest{Queue: dead,
+			Subject: &seriatimpb.ExplainRequest_Message{Message: selector(0)[0]}},
+			&seriatimpb.Explanation{}, map[string][]string{"sqs:GetQueueAttributes": {dead}, "sqs:ReceiveMessage": {dead}}},
+		"delete": {seriatimpb.Operations_DeleteStored_FullMethodName, &seriatimpb.DeleteStoredRequest{Queue: dead, Messages: selector(1)},
+			&seriatimpb.DeleteStoredResponse{}, map[string][]string{"sqs:PurgeQueue": {dead}}},
+		"move": {seriatimpb.Operations_MoveStored_FullMethodName,
+			&seriatimpb.MoveStoredRequest{Queue: dead, Messages: selector(2), Destination: other}, &seriatimpb.MoveStoredResponse{},
+			map[string][]string{"sqs:StartMessageMoveTask": {dead}, "sqs:ReceiveMessage": {dead}, "sqs:DeleteMessage": {dead},
+				"sqs:GetQueueAttributes": {dead}, "sqs:SendMessage": {other}}},
+		"move back": {seriatimpb.Operations_MoveStored_FullMethodName, &seriatimpb.MoveStoredRequest{Queue: dead, Messages: selector(3)},
+			&seriatimpb.MoveStoredResponse{},
+			map[string][]string{"sqs:StartMessageMoveTask": {dead}, "sqs:ReceiveMessage": {dead}, "sqs:DeleteMessage": {dead},
+				"sqs:GetQueueAttributes": {dead}, "sqs:SendMessage": {former}}},
+	} {
+		call := func(needs map[string][]string) error {
+			t.Helper()
+			submit(&access.PutUserPolicy{Account: guardedAccount, User: "anna", Policy: policyFor(needs)})
+			return f.conn.Invoke(f.signedWith(ctx, c.method, annaKey, guardedSecret), c.method, c.request, c.into)
+		}
+		for missing := range c.needs {
+			less := map[string][]string{"sqs:ListQueueTags": {other}}
+			for permission, queues := range c.needs {
+				if permission != missing {
+					less[permission] = queues
+				}
+			}
+			err := call(less)
+			wantStatus(t, err, codes.PermissionDenied, "AccessDenied")
+			if err != nil && !strings.Contains(err.Error(), "perform: "+strings.ToLower(missing)+" on resource") {
+				t.Errorf("%s without %s: %v", what, missing, err)
+			}
+		}
+		if err := call(c.needs); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	submit(&access.PutUserPolicy{Account: guardedAccount, User: "anna"})
+	for name, want := range map[string]int64{dead: 1, other: 1, former: 1} {
+		var got int64
+		node.ReadLocal(func(v queue.View) {
+			stats, _ := v.Stats(name)
+			got = stats.Visible
+		})
+		if got != want {
+			t.Errorf("%s has %d messages, want %d", name, got, want)
+		}
+	}
+}
