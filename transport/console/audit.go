@@ -16,6 +16,19 @@ type auditPage struct {
 	Missing            []string
 	Kept               bool
 	Problem            string
+	Levels             []document.LogLevel // of the nodes; empty: they cannot be changed
+}
+
+const logLevelPath = "/v1/logs/level"
+
+// setLogLevel changes the log level of one node, or of all.
+func (p *page) setLogLevel() {
+	in := document.SetLogLevel{Node: p.r.PostFormValue("node"), Level: p.r.PostFormValue("level")}
+	words := []string{"log", "level", in.Level}
+	if in.Node != "" {
+		words = append(words, "--node", in.Node)
+	}
+	p.done(p.post(logLevelPath, in, nil), "/audit?tab=log", "The log level is "+in.Level+" until the node restarts.", command(words...))
 }
 
 // record is a line of a log or of the audit.
@@ -37,6 +50,17 @@ func (p *page) audit() {
 	p.render("audit", "Audit", data)
 }
 
+func (p *page) readLevels(data *auditPage) {
+	if !p.console.Admin.Has(logLevelPath) {
+		return
+	}
+	var levels document.LogLevels
+	if err := p.get(logLevelPath, &levels); err != nil {
+		p.console.Logger.Debug("the console could not read the log levels", "error", err)
+	}
+	data.Levels = levels.Nodes
+}
+
 // recordsShown is the number of records of a page.
 const recordsShown = "200"
 
@@ -50,10 +74,10 @@ func (p *page) readAudit(data *auditPage) {
 	if data.Tab == "log" {
 		target = "/v1/logs"
 		set("level", data.Level)
-	} else {
-		set("since", data.Since)
-		set("find", data.Find)
+		p.readLevels(data)
 	}
+	set("since", data.Since)
+	set("find", data.Find)
 	var answer document.Records
 	if err := p.get(target+"?"+ask.Encode(), &answer); err != nil {
 		data.Problem = textOf(err)

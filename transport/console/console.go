@@ -22,6 +22,8 @@ type Node interface {
 	Secret(key access.Key) (string, error)
 	// ReadLocal calls read with the state that this node has applied.
 	ReadLocal(read func(queue.View))
+	// Depths returns the messages of a queue in the last steps of 10 seconds.
+	Depths(queue string, steps int) []int64
 }
 
 // Options configure a Console.
@@ -64,7 +66,7 @@ func New(o Options) *Console {
 func (c *Console) Mount(admin *ops.Admin) {
 	for _, pattern := range []string{
 		"/{$}", "/static/", "/login", "/logout", "/search", "/queues", "/queues/", "/topics", "/topics/", "/dlqs", "/dlqs/",
-		"/cluster", "/cluster/", "/access", "/access/", "/audit", "/charts",
+		"/cluster", "/cluster/", "/access", "/access/", "/audit", "/audit/", "/charts",
 	} {
 		admin.Mount(pattern, c)
 	}

@@ -78,7 +78,7 @@ type reason struct {
 	Text  string
 	Count int
 	First messageRow
-	Find  string // URL of the messages with it
+	Find  string // URL of the messages with it; empty: no filter finds them
 }
 
 // deadLettersPage is the workbench of one queue: what is dead here, where it came from, and tasks.
@@ -94,20 +94,21 @@ type deadLettersPage struct {
 	Running bool
 }
 
-// groupings are the ways to group dead letters.
-var groupings = map[string]func(messageRow) string{
-	"reason": func(m messageRow) string {
+// groupings are the ways to group dead letters: a title, and the filter that finds the same messages
+// if there is one.
+var groupings = map[string]func(messageRow) (string, findForm){
+	"reason": func(m messageRow) (string, findForm) {
 		for _, name := range []string{"DeadLetterReason", "ErrorType", "error", "reason"} {
 			for _, a := range m.Attributes {
 				if strings.EqualFold(a.Name, name) {
-					return a.Value
+					return a.Value, findForm{Attribute: a.Name, Value: a.Value}
 				}
 			}
 		}
-		return fmt.Sprintf("received %d times", m.Receives)
+		return fmt.Sprintf("received %d times", m.Receives), findForm{}
 	},
-	"source": func(m messageRow) string { return cmp.Or(m.Source, "sent here directly") },
-	"group":  func(m messageRow) string { return cmp.Or(m.Group, "no group") },
+	"source": func(m messageRow) (string, findForm) { return cmp.Or(m.Source, "sent here directly"), findForm{} },
+	"group":  func(m messageRow) (string, findForm) { return cmp.Or(m.Group, "no group"), findForm{Group: m.Group} },
 }
 
 // Groupings lists the ways to group dead letters.
@@ -162,12 +163,12 @@ func (d *deadLettersPage) group(p *page) {
 	for _, m := range out.GetMessages() {
 		row := messageOf(d.Name, m)
 		d.Read++
-		text := groupings[d.By](row)
+		text, find := groupings[d.By](row)
 		i, known := at[text]
 		if !known {
 			i = len(d.Reasons)
 			at[text] = i
-			d.Reasons = append(d.Reasons, reason{Text: text, First: row})
+			d.Reasons = append(d.Reasons, reason{Text: text, First: row, Find: find.URL(d.Name)})
 		}
 		d.Reasons[i].Count++
 		d.Rows = append(d.Rows, row)

@@ -178,7 +178,7 @@ func newFixture(t *testing.T, node *cluster.Node, guarded bool) *fixture {
 	apis := []*aws.API{sqs.New(t.Context(), sqs.Options{Node: node, Names: names, Random: rand.Reader}).API(), sns.API()}
 	ring := records.NewRing(1<<20, time.Now())
 	f.admin = ops.New(ops.Options{
-		Open: connections.New(time.Now), AuditRecords: ring, LogRecords: ring,
+		Open: connections.New(time.Now), AuditRecords: ring, LogRecords: ring, LogLevel: new(slog.LevelVar),
 		Node: node, Version: "1.2.3", Now: time.Now, Logger: logger, Audit: audit, Tokens: known, Account: account, Random: rand.Reader,
 		Policies: &ops.Policies{Decide: g.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: guarded},
 	})

@@ -77,15 +77,6 @@ type messagesPage struct {
 	Filtered    bool
 }
 
-// findForm is the filter of the list.
-type findForm struct{ Group, ID, Dedup, State, Body, Attribute, Value string }
-
-// empty reports whether the form filters nothing but a group.
-func (f findForm) empty() bool {
-	f.Group = ""
-	return f == findForm{}
-}
-
 // messagesShown is the number of messages of a page.
 const messagesShown = 50
 
@@ -95,10 +86,7 @@ func (p *page) queueMessages() {
 		return
 	}
 	q := p.r.URL.Query()
-	data := messagesPage{queueHead: h, From: q.Get("from"), Find: findForm{
-		Group: q.Get("group"), ID: strings.TrimSpace(q.Get("id")), Dedup: q.Get("dedup"), State: q.Get("state"), Body: q.Get("body"),
-		Attribute: q.Get("attribute"), Value: q.Get("value"),
-	}}
+	data := messagesPage{queueHead: h, From: q.Get("from"), Find: formOf(q)}
 	list := p.listMessages
 	if !data.Find.empty() {
 		list = p.findMessages
@@ -108,6 +96,11 @@ func (p *page) queueMessages() {
 		return
 	}
 	p.render("queue-messages", h.Name, data)
+}
+
+// Command finds the same messages.
+func (d messagesPage) Command() string {
+	return command(append([]string{"msg", "find", d.Name}, d.Find.words()...)...)
 }
 
 // States lists the states of the filter.

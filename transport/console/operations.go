@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -17,13 +14,13 @@ func (p *page) operations(queue string) seriatimpb.OperationsClient {
 
 // explanation is the state of a thing, explained as the command line does.
 type explanation struct {
-	Why, Tone string
-	Details   []string
-	Next      string
-	Until     int64
-	Commands  []suggestion
-	Events    []event
-	Holder    *seriatimpb.GroupHolder
+	State, Why, Tone string
+	Details          []string
+	Next             string
+	Until            int64
+	Commands         []suggestion
+	Events           []event
+	Holder           *seriatimpb.GroupHolder
 }
 
 // calmStates are the states of an Explanation that need no attention; heldStates are normal waits.
@@ -42,8 +39,8 @@ func (p *page) explain(queue string, in *seriatimpb.ExplainRequest) (out explana
 		return out
 	}
 	out = explanation{
-		Why: answer.GetSummary(), Details: answer.GetDetails(), Next: answer.GetNext(), Until: answer.GetUntilMs(),
-		Holder: answer.GetHolder(),
+		State: answer.GetState(), Why: answer.GetSummary(), Details: answer.GetDetails(), Next: answer.GetNext(),
+		Until: answer.GetUntilMs(), Holder: answer.GetHolder(),
 	}
 	switch {
 	case calmStates[answer.GetState()]:
@@ -159,36 +156,4 @@ func (p *page) pauseQueue() {
 	}
 	p.console.tables.forget()
 	p.done(err, queueURL(name), text, command("queue", word, name))
-}
-
-// findMessages fills in a page of messages that match the form.
-func (p *page) findMessages(data *messagesPage) error {
-	filter := &seriatimpb.MessageFilter{
-		GroupId: data.Find.Group, MessageId: data.Find.ID, DeduplicationId: data.Find.Dedup, BodyContains: data.Find.Body,
-	}
-	for state, name := range messageStates {
-		if name[0] == data.Find.State {
-			filter.States = append(filter.States, state)
-		}
-	}
-	if data.Find.Attribute != "" {
-		filter.Attributes = map[string]string{data.Find.Attribute: data.Find.Value}
-	}
-	out, err := p.operations(data.Name).FindMessages(p.r.Context(), &seriatimpb.FindMessagesRequest{
-		Queue: p.called(data.Name), Filter: filter, PageSize: messagesShown, PageToken: p.r.URL.Query().Get("after"),
-	})
-	if status.Code(err) == codes.Unimplemented {
-		return errors.New("this node cannot search messages yet: finish the upgrade of all nodes")
-	}
-	if err != nil {
-		return err
-	}
-	data.Filtered, data.Scanned = true, out.GetScanned()
-	for _, m := range out.GetMessages() {
-		data.Rows = append(data.Rows, messageOf(data.Name, m))
-	}
-	if token := out.GetNextPageToken(); token != "" {
-		data.Next = p.next("after", token)
-	}
-	return nil
 }

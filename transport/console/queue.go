@@ -1,13 +1,12 @@
 package console
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
@@ -228,14 +227,25 @@ func (p *page) sendMessage() {
 		count = 1
 	}
 	words := []string{"msg", "send", name, line(80, f.Get("body"))}
+	at, err := scheduledAt(f.Get("at"))
+	if err != nil {
+		p.done(err, p.back(queueURL(name)), "", "")
+		return
+	}
+	if at != 0 {
+		words = []string{"msg", "schedule", name, line(80, f.Get("body")), "--at", time.UnixMilli(at).UTC().Format(time.RFC3339)}
+	}
 	if group := f.Get("group"); group != "" {
 		words = append(words, "--group", group)
 	}
 	var sent, duplicates int
 	for first := 1; first <= count && err == nil; first += batchMax {
-		sent, duplicates, err = p.sendBatch(p.r.Context(), name, f, first, min(batchMax, count-first+1), sent, duplicates)
+		sent, duplicates, err = p.sendBatch(name, at, first, min(batchMax, count-first+1), sent, duplicates)
 	}
 	text := fmt.Sprintf("%d sent.", sent)
+	if at != 0 {
+		text = fmt.Sprintf("%d scheduled for %s.", sent, clock(at))
+	}
 	if duplicates > 0 {
 		text = fmt.Sprintf("%d sent, and %d dropped as duplicates: the queue remembers the deduplication id.", sent, duplicates)
 	}
@@ -248,9 +258,22 @@ const (
 	batchMax = 10
 )
 
-// sendBatch sends messages, in which $i stands for the number of the message.
-func (p *page) sendBatch(ctx context.Context, name string, f url.Values, first, n, sent, duplicates int) (int, int, error) {
-	in := &seriatimpb.SendRequest{Queue: p.called(name)}
+// scheduledAt reads the time of a form, in UTC; 0: at once.
+func scheduledAt(text string) (ms int64, err error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return 0, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} { // those of datetime-local
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UnixMilli(), nil
+		}
+	}
+	return 0, fmt.Errorf("the time must be written like 2026-12-31T23:59, in UTC, not %q", line(40, text))
+}
+
+// sendBatch sends or schedules messages, in which $i stands for the number of the message.
+func (p *page) sendBatch(name string, at int64, first, n, sent, duplicates int) (int, int, error) {
+	f, messages := p.r.PostForm, []*seriatimpb.OutgoingMessage(nil)
 	for i := first; i < first+n; i++ {
 		number := strconv.Itoa(i)
 		with := func(field string) string { return strings.ReplaceAll(f.Get(field), "$i", number) }
@@ -265,13 +288,16 @@ func (p *page) sendBatch(ctx context.Context, name string, f url.Values, first, 
 			m.Attributes = map[string]*seriatimpb.Attribute{key: {DataType: "String",
 				Value: &seriatimpb.Attribute_Text{Text: with("value")}}}
 		}
-		in.Messages = append(in.Messages, m)
+		if at != 0 {
+			m.EnqueueAtMs = at
+		}
+		messages = append(messages, m)
 	}
-	out, err := p.queuesAPI(name).Send(ctx, in)
+	results, err := p.send(name, messages, at != 0)
 	if err != nil {
 		return sent, duplicates, err
 	}
-	for _, r := range out.GetResults() {
+	for _, r := range results {
 		switch {
 		case r.GetFailure() != nil:
 			return sent, duplicates, fmt.Errorf("%d sent; then: %s", sent, r.GetFailure().GetMessage())
@@ -282,6 +308,17 @@ func (p *page) sendBatch(ctx context.Context, name string, f url.Values, first, 
 		}
 	}
 	return sent, duplicates, nil
+}
+
+func (p *page) send(name string, messages []*seriatimpb.OutgoingMessage, scheduled bool) ([]*seriatimpb.SendResult, error) {
+	if scheduled {
+		out, err := p.messagesAPI(name).ScheduleMessages(p.r.Context(), &seriatimpb.ScheduleMessagesRequest{
+			Queue: p.called(name), Messages: messages,
+		})
+		return out.GetResults(), err
+	}
+	out, err := p.queuesAPI(name).Send(p.r.Context(), &seriatimpb.SendRequest{Queue: p.called(name), Messages: messages})
+	return out.GetResults(), err
 }
 
 func (p *page) queueCode() {

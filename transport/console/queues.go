@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,6 +103,26 @@ type queuesPage struct {
 	Now   int64
 	Rows  []queueRow
 	Rates bool // the rows have rates
+	// Tag is the filter by a tag, such as team=billing or team; empty: none.
+	Tag string
+}
+
+// tagged returns the rows of queues with a tag.
+func (p *page) tagged(rows []queueRow, tag string) []queueRow {
+	if tag == "" {
+		return rows
+	}
+	key, value, withValue := strings.Cut(tag, "=")
+	var chosen []queueRow
+	p.console.Node.ReadLocal(func(v queue.View) {
+		for _, row := range rows {
+			tags, _ := v.Tags(row.Name) // a queue that was just deleted has none
+			if slices.ContainsFunc(tags, func(t queue.Tag) bool { return t.Key == key && (!withValue || t.Value == value) }) {
+				chosen = append(chosen, row)
+			}
+		}
+	})
+	return chosen
 }
 
 // choice is an option of a list.
@@ -115,17 +136,26 @@ func (queuesPage) Choices() []choice {
 	}
 }
 
+// Columns are those that a reader can hide.
+func (queuesPage) Columns() []choice {
+	return []choice{
+		{"trend", "15 minutes"}, {"visible", "Visible"}, {"inflight", "In flight"}, {"delayed", "Delayed"}, {"groups", "Groups"},
+		{"blocked", "Held"}, {"oldest", "Oldest"}, {"in", "In/s"}, {"out", "Out/s"}, {"dedup", "Dedup ids"}, {"dlq", "Dead letters"},
+	}
+}
+
 func (p *page) queues() {
 	l := p.newList("name")
 	filter := queueFilter{Find: l.Find, Only: l.Only, Sort: l.Sort, Desc: l.Desc}
+	tag := strings.TrimSpace(l.Query.Get("tag"))
 	if p.session.credentials.key.AccessKeyID != "" {
 		p.queuesOfKey(l, filter)
 		return
 	}
 	t := p.console.table(p.r.Context())
-	rows := filter.choose(t.Rows, true, "")
+	rows := p.tagged(filter.choose(t.Rows, true, ""), tag)
 	from, to := l.cut(len(rows), len(t.Rows))
-	p.render("queues", "Queues", queuesPage{listPage: l, Now: t.Now, Rows: rows[from:to], Rates: t.Rates})
+	p.render("queues", "Queues", queuesPage{listPage: l, Tag: tag, Now: t.Now, Rows: p.console.withTrends(rows[from:to]), Rates: t.Rates})
 }
 
 // queuesOfKey lists the queues of the account of a key, if its policy permits it. The counts of a
@@ -238,6 +268,7 @@ func (p *page) search() {
 type searchPage struct {
 	Find   string
 	Queues []queueRow
+	Counts bool // of the queues: with an access key they need a permission for each
 	Topics []string
 	Groups []foundIn
 	// Messages are those with the id; Scanned counts the queues that were read for it.
@@ -258,19 +289,22 @@ const (
 
 // found searches names, groups and message ids.
 func (p *page) found(find string) searchPage {
-	out := searchPage{Find: find}
+	out := searchPage{Find: find, Counts: p.session.credentials.key.AccessKeyID == ""}
 	all := p.console.table(p.r.Context()).Rows
-	rows := queueFilter{Find: find, Sort: "name"}.choose(all, p.session.credentials.key.AccessKeyID == "", p.owner())
-	out.Queues = rows[:min(len(rows), groupsFoundMax)]
+	queues, topics := p.listable()
+	if queues {
+		rows := queueFilter{Find: find, Sort: "name"}.choose(all, out.Counts, p.owner())
+		out.Queues = rows[:min(len(rows), groupsFoundMax)]
+	}
 	p.console.Node.ReadLocal(func(v queue.View) {
 		for _, name := range v.ListTopics("", queuesScanned) {
-			owned := p.session.credentials.key.AccessKeyID == "" || access.OwnerOf(name) == p.owner()
+			owned := topics && (out.Counts || access.OwnerOf(name) == p.owner())
 			if owned && strings.Contains(strings.ToLower(name), strings.ToLower(find)) && len(out.Topics) < groupsFoundMax {
 				out.Topics = append(out.Topics, name)
 			}
 		}
 	})
-	if p.session.credentials.key.AccessKeyID != "" { // groups and messages need permissions of each queue
+	if !out.Counts { // groups and messages need permissions of each queue
 		return out
 	}
 	for _, row := range all {
@@ -280,6 +314,16 @@ func (p *page) found(find string) searchPage {
 		p.foundInQueue(row, find, &out)
 	}
 	return out
+}
+
+// listable reports whether the caller may list queues, and topics.
+func (p *page) listable() (queues, topics bool) {
+	if p.session.credentials.key.AccessKeyID == "" {
+		return true, true
+	}
+	_, err := p.queuesAPI("").ListQueues(p.r.Context(), &seriatimpb.ListQueuesRequest{PageSize: 1})
+	_, refused := p.topicsAPI("").ListTopics(p.r.Context(), &seriatimpb.ListTopicsRequest{PageSize: 1})
+	return err == nil, refused == nil
 }
 
 // foundInQueue looks for a group with the name, and for a message with the id.

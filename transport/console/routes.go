@@ -38,6 +38,7 @@ func routes() []route {
 		{"POST /queues/{name}/pause", ops.Operate, true, (*page).pauseQueue},
 		{"POST /queues/{name}/messages/move", ops.Operate, true, (*page).moveMessages},
 		{"POST /queues/{name}/messages/delete", ops.Operate, true, (*page).deleteMessages},
+		{"POST /queues/{name}/messages/matching", ops.Operate, true, (*page).changeMatching},
 		{"POST /queues/{name}/purge", ops.Operate, true, (*page).purgeQueue},
 		{"POST /queues/{name}/delete", ops.Administrator, true, (*page).deleteQueue},
 		{"POST /queues/{name}/settings", ops.Administrator, true, (*page).setQueue},
@@ -57,6 +58,7 @@ func routes() []route {
 		{"POST /topics/{name}/subscribe", ops.Administrator, true, (*page).subscribe},
 		{"POST /topics/{name}/unsubscribe", ops.Administrator, true, (*page).unsubscribe},
 		{"POST /topics/{name}/filter", ops.Administrator, true, (*page).setFilter},
+		{"POST /topics/{name}/replay", ops.Administrator, true, (*page).replay},
 		{"POST /topics/{name}/delete", ops.Administrator, true, (*page).deleteTopic},
 
 		{"GET /dlqs", ops.Viewer, true, (*page).deadLetterQueues},
@@ -71,5 +73,6 @@ func routes() []route {
 		{"POST /access/accounts", ops.Administrator, false, (*page).createAccount},
 		{"POST /access/accounts/{id}/{change}", ops.Administrator, false, (*page).changeAccount},
 		{"GET /audit", ops.Operate, false, (*page).audit},
+		{"POST /audit/level", ops.Administrator, false, (*page).setLogLevel},
 	}
 }

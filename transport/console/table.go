@@ -32,6 +32,8 @@ type queueRow struct {
 	IsDeadLetter    bool    // the queue is one
 	Paused          bool    // deliveries are
 	In, Out         float64 // sent and received per second
+	// Trend has the points of a line: the messages of the last 15 minutes; empty: unknown.
+	Trend string
 }
 
 // Messages counts all messages of the queue.

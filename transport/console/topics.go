@@ -83,13 +83,18 @@ type subscription struct {
 	Protocol             string
 	Pending              bool
 	Filter, Scope        string
+	Replay, ReplayStatus string
 	Raw                  bool
 	Attributes           []setting
 	URL                  string // page of its queue
 	Missing              bool   // the queue does not exist
 	Verdict              string // of the filter tester: gets it, filtered out, or an error; empty: not asked
 	Gets                 bool
+	Explained            explanation // of the deliveries; empty beyond explainedMax subscriptions
 }
+
+// explainedMax bounds the subscriptions of a page that are explained.
+const explainedMax = 100
 
 // topicPage shows a topic.
 type topicPage struct {
@@ -104,6 +109,7 @@ type topicPage struct {
 	Problem       string // of the tester
 	Now           int64
 	Receivers     int
+	ArchivedFrom  string // earliest time of a replay; empty: the topic has no archive
 }
 
 // URL returns the page of the topic.
@@ -123,6 +129,7 @@ func (p *page) topic() {
 		Name: name, FIFO: strings.HasSuffix(name, ".fifo"), Settings: settingsOf(attributes.GetAttributes()),
 		Message: q.Get("message"), Attributes: q.Get("attributes"), Tested: q.Has("message"),
 	}
+	data.ArchivedFrom = attributes.GetAttributes()["BeginningArchiveTime"]
 	list, err := api.ListSubscriptions(ctx, &seriatimpb.ListSubscriptionsRequest{Topic: p.called(name), PageSize: topicsMax})
 	if err != nil {
 		p.fail(err)
@@ -130,6 +137,12 @@ func (p *page) topic() {
 	}
 	for _, s := range list.GetSubscriptions() {
 		data.Subscriptions = append(data.Subscriptions, p.subscription(api, name, s))
+	}
+	for i := range data.Subscriptions[:min(len(data.Subscriptions), explainedMax)] {
+		s := &data.Subscriptions[i]
+		s.Explained = p.explain(name, &seriatimpb.ExplainRequest{Subject: &seriatimpb.ExplainRequest_Subscription{
+			Subscription: &seriatimpb.SubscriptionSubject{SubscriptionArn: s.ARN},
+		}})
 	}
 	if data.Tested {
 		data.test()
@@ -155,6 +168,7 @@ func (p *page) subscription(api seriatimpb.TopicsClient, topic string, s *seriat
 	}
 	attributes := got.GetAttributes()
 	out.Filter, out.Scope = attributes["FilterPolicy"], attributes["FilterPolicyScope"]
+	out.Replay, out.ReplayStatus = attributes["ReplayPolicy"], attributes["ReplayStatus"]
 	out.Raw, out.Protocol = attributes["RawMessageDelivery"] == "true", attributes["Protocol"]
 	out.Attributes = settingsOf(attributes)
 	return out
@@ -329,7 +343,8 @@ func (p *page) setFilter() {
 	_, err := p.topicsAPI(name).SetSubscriptionAttributes(p.r.Context(), &seriatimpb.SetSubscriptionAttributesRequest{
 		SubscriptionArn: p.r.PostFormValue("arn"), Attributes: attributes,
 	})
-	p.done(err, topicURL(name), "Filter policy changed.", "")
+	p.done(err, topicURL(name), "Filter policy changed.", command("topic", "subscription", "set", name, p.r.PostFormValue("endpoint"),
+		"FilterPolicy="+attributes["FilterPolicy"]))
 }
 
 func (p *page) deleteTopic() {

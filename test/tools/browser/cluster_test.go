@@ -90,10 +90,6 @@ func fill(t *testing.T, c *harness.Cluster) {
 	send("orders.fifo", "hostile", "hostile-1", strings.ReplaceAll(hostile, "\x01", ""))
 	send("orders.fifo", "large", "large-1", strings.Repeat("0123456789abcde\n", 60_000))
 	send("orders-dead.fifo", "customer-9", "dead-1", "could not be handled")
-	received, err := conn.Receive(ctx, &client.ReceiveRequest{Queue: "orders.fifo", MaxMessages: proto.Int32(1)})
-	if err != nil || len(received.GetMessages()) != 1 {
-		t.Fatalf("received %v, %v", received.GetMessages(), err)
-	}
 	if _, err := conn.CreateTopic(ctx, "events.fifo", map[string]string{"FifoTopic": "true"}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +98,11 @@ func fill(t *testing.T, c *harness.Cluster) {
 		if _, err := conn.Subscribe(ctx, "events.fifo", name, attributes); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// The last request of the connection is about orders.fifo.
+	received, err := conn.Receive(ctx, &client.ReceiveRequest{Queue: "orders.fifo", MaxMessages: proto.Int32(1)})
+	if err != nil || len(received.GetMessages()) != 1 {
+		t.Fatalf("received %v, %v", received.GetMessages(), err)
 	}
 	waitForAll(ctx, t, c)
 }

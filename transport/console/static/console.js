@@ -44,6 +44,50 @@ document.body.addEventListener("htmx:config:request", (event) => {
   if (ctx?.sourceElement?.id === "live" && ctx.request) ctx.request.action = location.pathname + location.search;
 });
 
+// Columns that a reader hides stay hidden, in every list and after a refresh.
+const menu = $("[data-columns]");
+if (menu) {
+  const boxes = [...menu.querySelectorAll("input")];
+  const apply = (hidden) => { document.documentElement.dataset.hide = hidden.join(" "); };
+  const kept = (localStorage.getItem("seriatim-columns") ?? "").split(" ");
+  for (const box of boxes) box.checked = !kept.includes(box.value);
+  apply(kept);
+  menu.addEventListener("change", (event) => {
+    event.stopPropagation(); // the list itself stays
+    const hidden = boxes.filter((box) => !box.checked).map((box) => box.value);
+    localStorage.setItem("seriatim-columns", hidden.join(" "));
+    apply(hidden);
+  });
+}
+
+// Kept filters of messages: links in the browser, for the filters of this reader.
+const kept = $("[data-kept-filters]");
+if (kept) {
+  const key = `seriatim-filters ${location.pathname}`;
+  const read = () => JSON.parse(localStorage.getItem(key) ?? "[]");
+  const show = () => {
+    kept.replaceChildren(...read().flatMap((query) => {
+      const link = Object.assign(document.createElement("a"), { href: query, className: "button quiet" });
+      link.textContent = [...new URLSearchParams(query)].filter(([, v]) => v).map(([k, v]) => `${k}: ${v}`).join(", ");
+      const drop = Object.assign(document.createElement("button"), { type: "button", textContent: "×" });
+      drop.setAttribute("aria-label", `Forget the filter ${link.textContent}`);
+      drop.addEventListener("click", () => { localStorage.setItem(key, JSON.stringify(read().filter((q) => q !== query))); show(); });
+      return [link, drop];
+    }));
+    kept.hidden = !read().length;
+  };
+  const keep = $("[data-keep-filter]");
+  keep.hidden = !location.search;
+  keep.addEventListener("click", () => {
+    const query = new URLSearchParams(location.search);
+    for (const [name, value] of [...query]) if (!value || name === "after" || name === "from") query.delete(name);
+    const list = read().filter((q) => q !== `?${query}`);
+    localStorage.setItem(key, JSON.stringify([...list, `?${query}`].slice(-10)));
+    show();
+  });
+  show();
+}
+
 // Copy buttons.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
