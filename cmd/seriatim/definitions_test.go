@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func fill(t *testing.T, endpoint, dir string) {
 	t.Helper()
 	policy := filepath.Join(dir, "policy.json")
-	if err := os.WriteFile(policy, []byte(`{"Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"arn:aws:sqs:*:*:jobs*"}}`), 0o600); err != nil {
+	if err := os.WriteFile(policy, []byte(`{"Statement":{"Effect":"Allow","Action":"sqs:*","Resource":["arn:aws:sqs:us-east-1:000000000000:jobs*","arn:aws:sqs:*:*:{region}"]}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const arn = "arn:aws:sqs:us-east-1:000000000000:"
@@ -32,6 +33,8 @@ func fill(t *testing.T, endpoint, dir string) {
 			"-a", `ReplayPolicy={"PointType":"Timestamp","StartingPoint":"2026-11-27T10:00:00Z"}`},
 		{"topic", "subscribe", "archive.fifo", "ymq.fifo", "--raw", "-a", `RedrivePolicy={"deadLetterTargetArn":"` + arn + `a.fifo"}`},
 		{"topic", "create", "web"}, {"topic", "subscribe", "web", "http://127.0.0.1:1/x", "--protocol", "http"},
+		{"queue", "create", "cycle-a"}, {"queue", "create", "cycle-b", "-a", `RedrivePolicy={"deadLetterTargetArn":"` + arn + `cycle-a","maxReceiveCount":3}`},
+		{"queue", "update", "cycle-a", "-a", `RedrivePolicy={"deadLetterTargetArn":"` + arn + `cycle-b","maxReceiveCount":3}`},
 		{"account", "create", "111111111111", "--queues", "5"}, {"policy", "put", "svc", "--file", policy},
 	} {
 		at(t, endpoint, args...)
@@ -47,14 +50,14 @@ func TestDefinitions(t *testing.T) {
 	file, again := filepath.Join(dir, "cluster.yaml"), filepath.Join(dir, "again.yaml")
 	at(t, from, "definitions", "export", file)
 	refusedAt(t, from, exit.Usage, "add --force", "definitions", "export", file)
-	at(t, from, "definitions", "export", file, "--force")
+	replaces(t, from, file)
 	at(t, from, "definitions", "diff", file)
 	refusedAt(t, to, exit.Failed, "differences", "definitions", "diff", file)
 
 	plan := at(t, to, "definitions", "import", file, "--dry-run")
-	dead, jobs := strings.Index(plan, "create the queue jobs-dead"), strings.Index(plan, "create the queue jobs\n")
-	if dead < 0 || jobs < dead {
-		t.Errorf("the dead-letter queue is not first:\n%s", plan)
+	created, set := strings.LastIndex(plan, "create the queue "), strings.Index(plan, "set RedrivePolicy of the queue cycle-a\n")
+	if created < 0 || set < created {
+		t.Errorf("dead-letter queues are not created first:\n%s", plan)
 	}
 	if out := at(t, to, "queue", "list"); strings.Contains(out, "jobs") {
 		t.Errorf("the dry run changed something\n%s", out)
@@ -67,7 +70,21 @@ func TestDefinitions(t *testing.T) {
 	if out := at(t, to, "definitions", "import", file, "-o", "json"); !strings.Contains(out, `"steps": []`) {
 		t.Errorf("the second import changed something\n%s", out)
 	}
-	if out := at(t, to, "queue", "show", "jobs"); !strings.Contains(out, `"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:000000000000:jobs-dead"`) {
+	for command, wanted := range map[string][]string{
+		"queue show jobs": {`"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:000000000000:jobs-dead"`,
+			`"Resource":"arn:aws:sqs:eu-west-1:000000000000:jobs"`},
+		"queue show cycle-a": {`"arn:aws:sqs:eu-west-1:000000000000:cycle-b"`}, "queue show cycle-b": {`"arn:aws:sqs:eu-west-1:000000000000:cycle-a"`},
+		"topic subscription show archive.fifo ymq.fifo": {`"arn:aws:sqs:eu-west-1:000000000000:a.fifo"`},
+		"policy get svc": {`"arn:aws:sqs:eu-west-1:000000000000:jobs*"`, `"arn:aws:sqs:*:*:{region}"`},
+	} {
+		out := at(t, to, strings.Fields(command)...)
+		for _, want := range wanted {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s has no %s\n%s", command, want, out)
+			}
+		}
+	}
+	if out := at(t, to, "definitions", "export", "--only", "policies"); !strings.Contains(out, "arn:aws:sqs:{region}:{account}:jobs*") {
 		t.Error(out)
 	}
 	at(t, to, "definitions", "export", again)
@@ -79,6 +96,37 @@ func TestDefinitions(t *testing.T) {
 	at(t, to, "definitions", "diff", asJSON)
 	changes(t, to, file)
 	prunes(t, to, file)
+}
+
+// replaces exports to a file that exists: in one step, so that a reader of the old file has all of it.
+func replaces(t *testing.T, endpoint, file string) {
+	t.Helper()
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = old.Close() }()
+	text := read(t, file)
+	at(t, endpoint, "definitions", "export", file, "--force")
+	before, err := old.Stat()
+	after, err2 := os.Stat(file)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	if os.SameFile(before, after) || after.Mode() != before.Mode() || read(t, file) != text {
+		t.Errorf("the file was written in place, or it became %v\n%s", after.Mode(), read(t, file))
+	}
+	link := file + ".link"
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	at(t, endpoint, "definitions", "export", link, "--force")
+	if to, err := os.Readlink(link); err != nil || to != file || read(t, file) == "" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
 }
 
 func read(t *testing.T, file string) string {
@@ -109,6 +157,9 @@ func changes(t *testing.T, endpoint, file string) {
 	if out != "- queue jobs: tag extra: 1\n" {
 		t.Errorf("after the import: %s", out)
 	}
+	at(t, endpoint, "queue", "update", "jobs", "-a", "MessageRetentionPeriod=1209600")
+	refusedAt(t, endpoint, exit.Usage, "set MessageRetentionPeriod of the queue jobs", "definitions", "import", file)
+	at(t, endpoint, "definitions", "import", file, "--yes")
 	at(t, endpoint, "queue", "create", "left")
 	at(t, endpoint, "queue", "update", "jobs-dead", "-a", `RedriveAllowPolicy={"redrivePermission":"allowAll"}`)
 }
@@ -121,7 +172,7 @@ func prunes(t *testing.T, endpoint, file string) {
 		!strings.Contains(words, "set RedriveAllowPolicy of the queue jobs-dead") {
 		t.Errorf("not confirmed: exit code %d\n%s%s", code, out, words)
 	}
-	if out, words, code := typed(t, "prune\n", "definitions", "import", file, "--prune", "--endpoint", endpoint); code != exit.OK {
+	if out, words, code := typed(t, "import\n", "definitions", "import", file, "--prune", "--endpoint", endpoint); code != exit.OK {
 		t.Errorf("exit code %d\n%s%s", code, out, words)
 	}
 	at(t, endpoint, "definitions", "diff", file)
@@ -159,7 +210,13 @@ func TestWrongDefinitions(t *testing.T) {
 	if out := at(t, endpoint, "queue", "list"); strings.Count(out, "\n") != 2 {
 		t.Errorf("changed: %s", out)
 	}
-	_, words, code := typed(t, "version: 1\naccessKeys: [{id: SRTMX, active: true}]", "definitions", "import", "--endpoint", endpoint)
+	const policies = "version: 1\nuserPolicies: [{user: u, policy: 'arn:aws:sqs:{region}:{account}:q'}]"
+	none := devNode(t)
+	_, words, code := typed(t, policies, "definitions", "import", "--endpoint", none)
+	if code != exit.Conflict || !strings.Contains(words, "create a queue") {
+		t.Errorf("without a queue: exit code %d\n%s", code, words)
+	}
+	_, words, code = typed(t, "version: 1\naccessKeys: [{id: SRTMX, active: true}]", "definitions", "import", "--endpoint", endpoint)
 	if code != exit.OK || !strings.Contains(words, "seriatim key create --id SRTMX") {
 		t.Errorf("exit code %d\n%s", code, words)
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,11 +24,16 @@ func TestMigrate(t *testing.T) {
 	at(t, from, "queue", "create", "jobs", "-t", "team=web",
 		"-a", `RedrivePolicy={"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:000000000000:dead","maxReceiveCount":3}`)
 	at(t, from, "queue", "create", "orders.fifo", "-a", "ContentBasedDeduplication=true")
-	at(t, from, "msg", "send", "jobs", "job $i", "--count", "30", "-a", "raw:Binary=\x00\x01", "-a", "n:Number=5")
+	const trace = "Root=1-5759e988-bd862e3fe1be46a994272793"
+	extra := []string{"-a", "raw:Binary=\x00\x01", "-a", "n:Number.int=5", "-a", "s=\u202e<x>", "--trace-header", trace}
+	at(t, from, append([]string{"msg", "send", "jobs", "job $i", "--count", "30"}, extra...)...)
 	for _, group := range []string{"g1", "g2"} {
-		at(t, from, "msg", "send", "orders.fifo", group+" order $i", "--count", "40", "-g", group)
+		at(t, from, append([]string{"msg", "send", "orders.fifo", group + " order $i", "--count", "40", "-g", group}, extra...)...)
 	}
-	before, jobs := exported(t, exportOf(t, from, "orders.fifo")), exported(t, exportOf(t, from, "jobs"))
+	before, jobs := moved(t, exported(t, exportOf(t, from, "orders.fifo"))), moved(t, exported(t, exportOf(t, from, "jobs")))
+	if first := before["g1"][0]; !strings.Contains(first, `"AAE="`) || !strings.Contains(first, trace) {
+		t.Fatalf("the source has %s", first)
+	}
 
 	source := []string{"--source-endpoint", from, "--source-region", "eu-west-1"}
 	plan := at(t, to, append([]string{"migrate", "from-sqs", "--messages"}, source...)...)
@@ -43,11 +51,14 @@ func TestMigrate(t *testing.T) {
 		t.Error(out)
 	}
 	at(t, to, append([]string{"migrate", "diff", "sqs"}, source...)...)
-	if diff := cmp.Diff(bodiesOf(before), bodiesOf(exported(t, exportOf(t, to, "orders.fifo")))); diff != "" {
+	if diff := cmp.Diff(before, moved(t, exported(t, exportOf(t, to, "orders.fifo")))); diff != "" {
 		t.Error(diff)
 	}
-	if got := exported(t, exportOf(t, to, "jobs")); len(got[""]) != len(jobs[""]) {
-		t.Errorf("%d of %d messages arrived", len(got[""]), len(jobs[""]))
+	got := moved(t, exported(t, exportOf(t, to, "jobs")))
+	slices.Sort(jobs[""]) // a standard queue has no order
+	slices.Sort(got[""])
+	if diff := cmp.Diff(jobs, got); diff != "" {
+		t.Error(diff)
 	}
 	for _, queue := range []string{"jobs", "orders.fifo"} {
 		if left := at(t, from, "msg", "export", queue); left != "" {
@@ -60,13 +71,17 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// bodiesOf keeps the order of bodies in each group: messages get other deduplication ids.
-func bodiesOf(groups map[string][]string) map[string][]string {
+// moved keeps of each line of a file what a migration moves: all but the deduplication id.
+func moved(t *testing.T, groups map[string][]string) map[string][]string {
+	t.Helper()
 	out := map[string][]string{}
 	for group, lines := range groups {
 		for _, line := range lines {
-			body, _, _ := strings.Cut(line, ",")
-			out[group] = append(out[group], body)
+			var parts []json.RawMessage
+			if err := json.Unmarshal([]byte(line), &parts); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			out[group] = append(out[group], string(bytes.Join([][]byte{parts[0], parts[2], parts[3]}, []byte(" "))))
 		}
 	}
 	return out

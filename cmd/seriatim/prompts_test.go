@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -44,6 +45,59 @@ func TestTopicPrompt(t *testing.T) {
 	}
 }
 
+// A change of attributes asks if it shortens a window, a retention period or an archive. No other does.
+func TestLossPrompts(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the node has ended
+	endpoint := devNode(t)
+	at(t, endpoint, "queue", "create", "a.fifo")
+	at(t, endpoint, "topic", "create", "t.fifo", "-a", `ArchivePolicy={"MessageRetentionPeriod":"30"}`)
+	const queue, topic = "http://h/000000000000/a.fifo", "arn:aws:sns:us-east-1:000000000000:t.fifo"
+	for _, c := range []struct {
+		command, value string
+		asks           string // empty: it does not
+		shown          string
+	}{
+		{"queue update a.fifo -a", "DeduplicationWindowSeconds=299",
+			"was 300 and becomes 299: older deduplication ids are forgotten", "299"},
+		{"queue update " + queue + " -a", "MessageRetentionPeriod=60",
+			"was 345600 and becomes 60: older messages are deleted at once", "60"},
+		{"queue update a.fifo -a", "DeduplicationWindowSeconds=86400", "", "86400"},
+		{"queue update a.fifo -a", "VisibilityTimeout=1", "", "1"},
+		{"topic set t.fifo", "DeduplicationWindowSeconds=60", "was 300 and becomes 60: older deduplication ids", "60"},
+		{"topic set " + topic, `ArchivePolicy={"MessageRetentionPeriod":"7"}`,
+			"older messages of the archive", `{"MessageRetentionPeriod":"7"}`},
+		{"topic set t.fifo", "ArchivePolicy={}", "older messages of the archive", ""},
+		{"topic set t.fifo", "DeduplicationWindowSeconds=600", "", "600"},
+	} {
+		kind, _, _ := strings.Cut(c.command, " ")
+		name, args := map[string]string{"queue": "a.fifo", "topic": "t.fifo"}[kind], append(strings.Fields(c.command), c.value)
+		attribute, _, _ := strings.Cut(c.value, "=")
+		value := func() string {
+			for line := range strings.Lines(at(t, endpoint, kind, "show", name)) {
+				if fields := strings.Fields(line); fields[0] == attribute {
+					return fields[1]
+				}
+			}
+			return ""
+		}
+		before := value()
+		dry := at(t, endpoint, append(args, "--dry-run")...)
+		if !strings.Contains(dry, cmp.Or(c.asks, "deletes and forgets nothing")) || value() != before {
+			t.Errorf("%s: the dry run left %s and printed %s", c.value, value(), dry)
+		}
+		if c.asks != "" {
+			refusedAt(t, endpoint, exit.Usage, c.asks, args...)
+			if value() != before {
+				t.Errorf("%s was set unconfirmed", c.value)
+			}
+		}
+		if _, words, code := typed(t, name+"\n", append(args, "--endpoint", endpoint)...); code != exit.OK || value() != c.shown {
+			t.Errorf("%s: exit code %d, and %s is set\n%s", c.value, code, value(), words)
+		}
+	}
+	at(t, endpoint, "queue", "update", "a.fifo", "-a", "MessageRetentionPeriod=70", "-a", "DeduplicationWindowSeconds=20", "--yes")
+}
+
 // Completion offers existing names. It offers none if the command takes no name or no server
 // answers.
 func TestNamesAreCompleted(t *testing.T) {
@@ -54,7 +108,7 @@ func TestNamesAreCompleted(t *testing.T) {
 	} {
 		must(t, append(strings.Fields(args), "--endpoint", endpoint)...)
 	}
-	queues := "msg export, msg import, msg defer, msg dead-letter, msg receive-deferred, msg schedule, msg cancel, session list, " +
+	queues := "msg export, msg import, msg tail, msg defer, msg dead-letter, msg receive-deferred, msg schedule, msg cancel, session list, " +
 		"session accept, session renew, session release, session state get, session state set, session state clear, " +
 		"dedup lookup, dedup stats, dedup forget, dedup window, group list, group show, group explain, group release"
 	for command := range strings.SplitSeq(queues, ", ") {

@@ -135,6 +135,11 @@ func TestImportContinues(t *testing.T) {
 	const first = `{"body":"one"}` + "\n" + `{"body":""}` + "\n" + `{"body":"two"}` + "\n"
 	write(first + "broken\n" + `{"body":"three"}`)
 	refusedAt(t, endpoint, exit.Usage, "line 4: not a message", "msg", "import", "plain", file)
+	other := devNode(t, "--region", "eu-west-1")
+	at(t, other, "queue", "create", "plain")
+	refusedAt(t, other, exit.Usage, "it is about the queue arn:aws:sqs:us-east-1:000000000000:plain", "msg", "import", "plain", file)
+	write(strings.Replace(first, "one", "new", 1))
+	refusedAt(t, endpoint, exit.Usage, "the lines up to line 3 are sent", "msg", "import", "plain", file)
 	write(first + `{"body":"corrected"}` + "\n" + `{"body":"three"}`)
 	_, words, code := typed(t, "", "msg", "import", "plain", file, "--endpoint", endpoint)
 	if code != exit.OK || !strings.Contains(words, "continuing after line 3") {
@@ -151,6 +156,17 @@ func TestImportContinues(t *testing.T) {
 	}
 	if left, err := filepath.Glob(file + ".*"); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// An import prints each line that the queue refused.
+func TestImportPrintsRefusals(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the node has ended
+	endpoint := devNode(t)
+	at(t, endpoint, "queue", "create", "plain")
+	_, words, code := typed(t, strings.Repeat(`{"body":""}`+"\n", 30), "msg", "import", "plain", "--endpoint", endpoint)
+	if code != exit.Partial || strings.Count(words, "not sent: line ") != 30 || !strings.Contains(words, "not sent: line 30: ") {
+		t.Errorf("exit code %d\n%s", code, words)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/progress"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
@@ -60,7 +61,7 @@ func backupCreateCommand(o *options) *cobra.Command {
 				return exit.New(exit.Usage, errors.New("--file is missing"),
 					"name the file to write, --file FILE, or --file - for standard output")
 			}
-			show, err := newProgress(cmd.ErrOrStderr(), report)
+			show, err := p.progress(report)
 			if err != nil {
 				return err
 			}
@@ -90,8 +91,8 @@ func backupCreateCommand(o *options) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&file, "file", "", "file to write; - for standard output")
 	f.BoolVar(&force, "force", false, "replace the file if it exists")
-	f.StringVar(&report, "progress", progressAuto, progressHelp)
-	complete(c, "progress", progressAuto, progressJSON, progressNone)
+	f.StringVar(&report, "progress", progress.Auto, progress.Help)
+	complete(c, "progress", progress.Forms...)
 	return c
 }
 
@@ -99,7 +100,7 @@ func backupCreateCommand(o *options) *cobra.Command {
 const standardStream = "-"
 
 // pipeBackup writes a backup to standard output.
-func (w *wire) pipeBackup(ctx context.Context, out io.Writer, show *progress) (created, error) {
+func (w *wire) pipeBackup(ctx context.Context, out io.Writer, show *progress.Bar) (created, error) {
 	if output.IsTerminal(out) {
 		return created{}, exit.New(exit.Usage, errors.New("standard output is a terminal"), "send the backup to a file or a pipe")
 	}
@@ -111,7 +112,7 @@ func (w *wire) pipeBackup(ctx context.Context, out io.Writer, show *progress) (c
 
 // saveBackup downloads into a temporary file beside the target, and renames it when it is
 // complete and on disk.
-func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *progress) (done created, err error) {
+func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *progress.Bar) (done created, err error) {
 	if _, err := os.Lstat(file); err == nil && !force {
 		return done, exit.New(exit.Conflict, fmt.Errorf("%s exists", file), "choose another name, or replace it with --force")
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +172,7 @@ func syncDirectory(path string) error {
 }
 
 // download copies a backup, and compares its length and checksum with the trailer of the answer.
-func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (created, error) {
+func (w *wire) download(ctx context.Context, to io.Writer, show *progress.Bar) (created, error) {
 	response, err := w.stream(ctx, true, func(base string) (*http.Request, error) {
 		return http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/backup", nil)
 	}, w.timeout)
@@ -183,8 +184,8 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 		return created{}, w.refused(response)
 	}
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	count, err := io.Copy(io.MultiWriter(to, sum), show.reading(response.Body))
-	show.end()
+	count, err := io.Copy(io.MultiWriter(to, sum), show.Reading(response.Body, response.ContentLength))
+	show.End()
 	if err != nil {
 		return created{}, unfinished(ctx,
 			fmt.Errorf("the backup broke off after %s: %w", plural.Count(count, "byte", "bytes"), withoutPath(err)))

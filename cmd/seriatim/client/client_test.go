@@ -44,9 +44,14 @@ func runTool(t *testing.T, endpoint, stdin string, args ...string) result {
 }
 
 func runToolIn(ctx context.Context, endpoint, stdin string, args ...string) result {
+	return runAlone(ctx, stdin, append(args, "--endpoint", endpoint, "--admin", endpoint)...)
+}
+
+// runAlone runs a command without flags of an address.
+func runAlone(ctx context.Context, stdin string, args ...string) result {
 	root := &cobra.Command{Use: "seriatim", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(Commands()...)
-	root.SetArgs(append(args, "--endpoint", endpoint, "--admin", endpoint))
+	root.SetArgs(args)
 	var out, words bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&words)
@@ -601,7 +606,7 @@ func TestScheduledTooFar(t *testing.T) {
 // TestSequenceNumbers: the server gets the typed number, and the error quotes it.
 func TestSequenceNumbers(t *testing.T) {
 	for text, want := range map[string]uint64{"17": 17, "10000000000000000017": 10_000_000_000_000_000_017} {
-		if got, err := parseSequence(text); err != nil || got != want || sequenceText(got) != text {
+		if got, err := parseSequence("x", text); err != nil || got != want || sequenceText(got) != text {
 			t.Errorf("%s is %d, want %d: %v", text, got, want, err)
 		}
 	}

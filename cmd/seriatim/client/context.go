@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,8 +22,8 @@ func contextCommand(o *options) *cobra.Command {
 		"Name connections to clusters, and choose one.\n\n"+
 			"A context holds addresses, an authority, a token file, an access key or AWS profile, an account and an output format.\n"+
 			"A flag comes before an environment variable, which comes before the context. The tool ignores the current context if a\n"+
-			"flag or a variable names an endpoint or an admin port. No key or token then goes to another cluster. --context and\n"+
-			EnvContext+" choose a context for one command.",
+			"flag or a variable names an endpoint or an admin port. To choose a context for one command, use --context or\n"+
+			EnvContext+". Its key and token never go to an address that the context does not have.",
 		contextAddCommand(o), contextUseCommand(o), contextListCommand(o), contextShowCommand(o), contextRemoveCommand(o))
 }
 
@@ -33,25 +35,18 @@ func given(cmd *cobra.Command, flag string) bool {
 // useContext sets the options that no flag and no variable gives to those of the context, and returns
 // the access key for the client port, nil without one.
 func (o *options) useContext(cmd *cobra.Command) (*api.Key, error) {
-	f, err := contextFile()
+	c, err := o.chosenContext(cmd)
 	if err != nil {
 		return nil, err
-	}
-	name := o.context
-	if name == "" && !given(cmd, "endpoint") && !given(cmd, "admin") {
-		name = f.Current
-	}
-	var c contexts.Context
-	if name != "" {
-		if c, err = findContext(f, name); err != nil {
-			return nil, err
-		}
 	}
 	if len(c.Endpoints) > 0 && !given(cmd, "endpoint") {
 		o.endpoints = c.Endpoints
 	}
 	if !given(cmd, "admin") && !given(cmd, "endpoint") { // otherwise a command would address two clusters
 		o.admins = c.Admins
+	}
+	if err := o.keepSecrets(&c); err != nil {
+		return nil, err
 	}
 	for flag, value := range map[string]struct {
 		to   *string
@@ -67,18 +62,63 @@ func (o *options) useContext(cmd *cobra.Command) (*api.Key, error) {
 	return findKey(c)
 }
 
-// findKey returns the access key of the environment, of a context, or of AWS_PROFILE. A flag for the
-// secret would show it to other users of the machine.
+// chosenContext returns the context of --context, or the current one unless a flag or a variable has
+// an address. It reads the file only for these, because a wrong file must not break other commands.
+func (o *options) chosenContext(cmd *cobra.Command) (c contexts.Context, err error) {
+	if o.context == "" && (given(cmd, "endpoint") || given(cmd, "admin")) {
+		return c, nil
+	}
+	if _, err := contexts.Path(); err != nil && o.context == "" { // without a home directory there is no context
+		return c, nil
+	}
+	f, err := contextFile()
+	if err != nil {
+		return c, err
+	}
+	if name := cmp.Or(o.context, f.Current); name != "" {
+		return findContext(f, name)
+	}
+	return c, nil
+}
+
+// keepSecrets removes the key and the token from a context if they would go to addresses that the
+// context does not have.
+func (o *options) keepSecrets(c *contexts.Context) error {
+	own := options{endpoints: c.Endpoints, admins: c.Admins}
+	if len(own.endpoints) == 0 {
+		own.endpoints = []string{defaultEndpoint}
+	}
+	endpoints, admin, err := own.ports()
+	if err != nil {
+		return err
+	}
+	usedEndpoints, usedAdmin, err := o.ports()
+	if err != nil {
+		return err
+	}
+	isOther := func(all []string) func(string) bool {
+		return func(address string) bool { return !slices.Contains(all, address) }
+	}
+	if slices.ContainsFunc(usedEndpoints, isOther(endpoints)) {
+		c.Profile, c.KeyID, c.Secret = "", "", ""
+	}
+	if slices.ContainsFunc(usedAdmin.addresses, isOther(admin.addresses)) {
+		c.TokenFile = ""
+	}
+	return nil
+}
+
+// findKey returns the access key of the environment or of a context. A flag for the secret would show
+// it to other users of the machine.
 func findKey(c contexts.Context) (*api.Key, error) {
 	key := contexts.Key{ID: os.Getenv("AWS_ACCESS_KEY_ID"), Secret: os.Getenv("AWS_SECRET_ACCESS_KEY")}
-	profile := cmp.Or(c.Profile, os.Getenv("AWS_PROFILE"))
 	switch {
 	case key.ID != "" && key.Secret != "":
 	case c.KeyID != "":
 		key.ID, key.Secret = c.KeyID, c.Secret
-	case profile != "":
+	case c.Profile != "":
 		var err error
-		if key, err = contexts.Profile(profile); err != nil {
+		if key, err = contexts.Profile(c.Profile); err != nil {
 			return nil, exit.New(exit.Usage, err, "")
 		}
 	default:
@@ -166,6 +206,16 @@ func (o *options) contextOf(cmd *cobra.Command, profile string, withKey bool) (c
 	}
 	if given(cmd, "output") {
 		c.Output = o.output
+	}
+	for _, file := range []*string{&c.CAFile, &c.TokenFile} { // you use the context in any folder
+		if *file == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*file)
+		if err != nil {
+			return c, err
+		}
+		*file = absolute
 	}
 	if _, _, err := o.ports(); err != nil {
 		return c, err

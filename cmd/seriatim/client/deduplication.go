@@ -134,7 +134,10 @@ func (p *printer) printKnown(out document.DeduplicationID, where, verb, hint str
 		return errors.Join(err, exit.New(exit.NotFound, text, hint))
 	}
 	return p.print(out, func() table {
-		t := table{rows: [][]string{{"Message id", out.MessageID}, {"Sequence number", out.SequenceNumber}, {"Scope", out.Scope}}}
+		t := table{rows: [][]string{
+			{"Answer", "a " + verb + " with this id is dropped as a duplicate"},
+			{"Message id", out.MessageID}, {"Sequence number", out.SequenceNumber}, {"Scope", out.Scope},
+		}}
 		if out.State != "" { // a topic keeps no message
 			t.add("State", out.State)
 		}

@@ -127,7 +127,7 @@ func receiveDeferredCommand(o *options) *cobra.Command {
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			numbers := make([]uint64, len(args)-1)
 			for i, text := range args[1:] {
-				number, err := parseSequence(text)
+				number, err := parseSequence("SEQUENCE-NUMBER", text)
 				if err != nil {
 					return err
 				}

@@ -1,17 +1,20 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/atomicfile"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/definitions"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
@@ -84,19 +87,11 @@ func definitionsExportCommand(o *options) *cobra.Command {
 			if len(args) == 0 || args[0] == "-" {
 				return have.Write(cmd.OutOrStdout(), p.format.OfDocument())
 			}
-			flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-			if force {
-				flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+			var text bytes.Buffer
+			if err := have.Write(&text, strings.HasSuffix(args[0], ".json")); err != nil {
+				return err
 			}
-			file, err := os.OpenFile(args[0], flags, 0o600)
-			if errors.Is(err, os.ErrExist) {
-				return exit.New(exit.Usage, fmt.Errorf("%s exists", args[0]), "add --force to replace it, or choose another name")
-			}
-			if err != nil {
-				return exit.New(exit.Usage, err, "")
-			}
-			asJSON := strings.HasSuffix(args[0], ".json")
-			if err := errors.Join(have.Write(file, asJSON), file.Sync(), file.Close()); err != nil {
+			if err := writeDefinitions(args[0], text.Bytes(), force); err != nil {
 				return err
 			}
 			p.say("%s: %s, %s", args[0], plural.Count(len(have.Queues), "queue", "queues"),
@@ -107,6 +102,31 @@ func definitionsExportCommand(o *options) *cobra.Command {
 	c.Flags().BoolVar(&force, "force", false, "replace FILE if it exists")
 	f.bind(c)
 	return c
+}
+
+// writeDefinitions writes a file in one step. It replaces an existing file only with force, and keeps
+// its mode.
+func writeDefinitions(path string, text []byte, force bool) error {
+	mode := os.FileMode(0o600)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return exit.New(exit.Usage, err, "")
+	case !force:
+		return exit.New(exit.Usage, fmt.Errorf("%s exists", path), "add --force to replace it, or choose another name")
+	case !info.Mode().IsRegular(): // such as /dev/stdout
+		return os.WriteFile(path, text, mode)
+	default:
+		mode = info.Mode().Perm()
+		if path, err = filepath.EvalSymlinks(path); err != nil { // the link stays
+			return err
+		}
+	}
+	if err := atomicfile.Replace(path, text, mode); err != nil {
+		return exit.New(exit.Usage, err, "")
+	}
+	return nil
 }
 
 // readDefinitions reads a file, or standard input for - or without a name. It keeps only some parts.
@@ -153,8 +173,9 @@ func definitionsImportCommand(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "import [FILE]", Short: "Apply the definitions in a file to the cluster", Args: arguments.Optional("FILE"),
 		Long: "Apply the definitions in a file, or on standard input, to the cluster: create what is missing, and change what differs.\n" +
-			"A second run changes nothing. Without --prune, nothing is deleted: --prune deletes queues with their messages, topics,\n" +
-			"subscriptions, policies, accounts, attributes and tags that the file lacks.\n\n" +
+			"A second run changes nothing. With --prune, it deletes queues with their messages, topics, subscriptions, policies,\n" +
+			"accounts, attributes and tags that the file lacks. It asks before it deletes, and before it shortens a retention period\n" +
+			"or a deduplication window.\n\n" +
 			"The file has no secrets, so access keys are not created: the command lists the missing ones.",
 		Example: "  seriatim definitions import cluster.yaml --dry-run\n  seriatim definitions import cluster.yaml\n" +
 			"  seriatim definitions import cluster.yaml --only queues --prune",
@@ -187,7 +208,8 @@ func (f *applyFlags) apply(cmd *cobra.Command, c *definitions.Cluster, have, wan
 		}
 	}
 	if len(drops) > 0 {
-		if err := f.asked.ask(cmd, p, "The import deletes:\n"+strings.Join(drops, "\n"), "prune to confirm", "prune"); err != nil {
+		effect := "These steps delete or forget something:\n" + strings.Join(drops, "\n")
+		if err := f.asked.ask(cmd, p, effect, "import to confirm", "import"); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,8 @@ package client
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/docs/reference"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 // explained is the meaning of an error code or an exit code.
@@ -112,3 +116,145 @@ func tableRows(page string) (rows [][]string) {
 
 // plain removes the marks of code.
 func plain(text string) string { return strings.ReplaceAll(text, "`", "") }
+
+func queueExplainCommand(o *options) *cobra.Command {
+	return explaining(o, &cobra.Command{
+		Use: "explain NAME", Short: "Explain what receives from a queue get, and why",
+		Args: arguments.Exactly("NAME"), Example: "  seriatim queue explain orders.fifo", ValidArgsFunction: o.completeQueues,
+	}, func(args []string) (*api.ExplainRequest, error) {
+		return &api.ExplainRequest{Queue: qualifiedOf(args[0])}, nil
+	})
+}
+
+func groupExplainCommand(o *options) *cobra.Command {
+	return explaining(o, &cobra.Command{
+		Use: "explain QUEUE GROUP", Short: "Explain why a group delivers no messages, and which client holds them",
+		Long: "Explain why a group delivers no messages, or that it does. If a receiver holds the group, the answer has its address,\n" +
+			"access key id, user agent and node, and the time of the receive. Nodes keep these details only in memory.",
+		Args: arguments.Exactly("QUEUE", "GROUP"), ValidArgsFunction: o.completeGroups,
+		Example: "  seriatim group explain orders.fifo customer-9",
+	}, func(args []string) (*api.ExplainRequest, error) {
+		return &api.ExplainRequest{Queue: qualifiedOf(args[0]), Subject: &api.ExplainGroup{GroupId: args[1]}}, nil
+	})
+}
+
+func topicExplainCommand(o *options) *cobra.Command {
+	return explaining(o, &cobra.Command{
+		Use: "explain NAME", Short: "Explain where the messages of a topic go",
+		Args: arguments.Exactly("NAME"), Example: "  seriatim topic explain events.fifo",
+	}, func(args []string) (*api.ExplainRequest, error) {
+		return &api.ExplainRequest{Topic: qualifiedOf(args[0])}, nil
+	})
+}
+
+func subscriptionExplainCommand(o *options) *cobra.Command {
+	return explaining(o, &cobra.Command{
+		Use: "explain SUBSCRIPTION-ARN", Short: "Explain whether a topic delivers to a subscription",
+		Args:    arguments.Exactly("SUBSCRIPTION-ARN"),
+		Example: "  seriatim topic subscription explain arn:aws:sns:us-east-1:000000000000:events.fifo:7f6e...",
+	}, func(args []string) (*api.ExplainRequest, error) {
+		return &api.ExplainRequest{Subject: &api.ExplainSubscription{Subscription: &api.SubscriptionSubject{SubscriptionArn: args[0]}}}, nil
+	})
+}
+
+func messageExplainCommand(o *options) *cobra.Command {
+	sequence, id := "", ""
+	c := explaining(o, &cobra.Command{
+		Use: "explain QUEUE (--sequence NUMBER | --message ID)", Short: "Explain where a message is, and what happens to it next",
+		Args: arguments.Exactly("QUEUE"), ValidArgsFunction: o.completeQueues,
+		Example: "  seriatim msg explain orders.fifo --sequence 10000000000000000042",
+	}, func(args []string) (*api.ExplainRequest, error) {
+		chosen := &api.MessageSelector{MessageId: id}
+		if (sequence == "") == (id == "") {
+			return nil, exit.New(exit.Usage, errors.New("name one message"), "give --sequence or --message")
+		}
+		if sequence != "" {
+			n, err := parseSequence("--sequence", sequence)
+			if err != nil {
+				return nil, err
+			}
+			chosen.SequenceNumber = n
+		}
+		return &api.ExplainRequest{Queue: qualifiedOf(args[0]), Subject: &api.ExplainMessage{Message: chosen}}, nil
+	})
+	c.Flags().StringVar(&sequence, "sequence", "", "sequence number, as seriatim msg peek and msg find print it")
+	c.Flags().StringVar(&id, "message", "", "message id; the node reads the queue to find it")
+	return c
+}
+
+// explanation is an explanation in JSON output.
+type explanation struct {
+	State    string           `json:"state"`
+	Summary  string           `json:"summary"`
+	Details  []string         `json:"details"`
+	UntilMs  int64            `json:"untilMs,omitempty"`
+	Next     string           `json:"next,omitempty"`
+	Holder   *explainedHolder `json:"holder,omitempty"`
+	Timeline []explainedEvent `json:"timeline,omitempty"`
+	Commands []explainedLine  `json:"commands"`
+}
+
+type explainedHolder struct {
+	Address   string `json:"address"`
+	AccessKey string `json:"accessKey,omitempty"`
+	Node      string `json:"node"`
+	SinceMs   int64  `json:"sinceMs"`
+}
+
+type explainedEvent struct {
+	AtMs  int64  `json:"atMs"`
+	Event string `json:"event"`
+}
+
+type explainedLine struct {
+	Line   string `json:"line"`
+	Effect string `json:"effect"`
+}
+
+// explaining completes a command that prints an Explanation.
+func explaining(o *options, c *cobra.Command, of func(args []string) (*api.ExplainRequest, error)) *cobra.Command {
+	c.RunE = o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+		in, err := of(args)
+		if err != nil {
+			return err
+		}
+		found, err := native.Get(cmd.Context(), n, func(ctx context.Context, to *api.Client) (*api.Explanation, error) {
+			return to.Explain(ctx, in)
+		})
+		if err != nil {
+			return err
+		}
+		e := explanation{
+			State: found.GetState(), Summary: found.GetSummary(), Details: emptyIfNil(found.GetDetails()), UntilMs: found.GetUntilMs(),
+			Next: found.GetNext(), Commands: []explainedLine{},
+		}
+		if h := found.GetHolder(); h != nil {
+			e.Holder = &explainedHolder{h.GetAddress(), h.GetAccessKey(), h.GetNode(), h.GetSinceMs()}
+		}
+		for _, event := range found.GetTimeline() {
+			e.Timeline = append(e.Timeline, explainedEvent{event.GetAtMs(), event.GetEvent()})
+		}
+		for _, line := range found.GetCommands() {
+			e.Commands = append(e.Commands, explainedLine{line.GetLine(), line.GetEffect()})
+		}
+		return p.print(e, e.table)
+	})
+	return c
+}
+
+func (e *explanation) table() table {
+	t := table{rows: [][]string{{"State", e.State}, {"Why", e.Summary}}}
+	for _, detail := range e.Details {
+		t.add("", detail)
+	}
+	if e.Next != "" {
+		t.add("Next", e.Next)
+	}
+	for _, event := range e.Timeline {
+		t.add(clockTime(decimal(event.AtMs)), event.Event)
+	}
+	for _, c := range e.Commands {
+		t.add("Command", c.Line+"   # "+c.Effect)
+	}
+	return t
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,9 +59,8 @@ func (o *options) completeQueueAndFile(cmd *cobra.Command, args []string, typed 
 // target opens the file of an export. from is the sequence number to begin at.
 func (f *exportFlags) target(cmd *cobra.Command, args []string) (out io.Writer, from uint64, lines int64, done func() error, err error) {
 	if f.from != "" {
-		if from, err = strconv.ParseUint(f.from, 10, 64); err != nil {
-			return nil, 0, 0, nil, exit.New(exit.Usage, fmt.Errorf("--from %q is no sequence number", f.from),
-				"seriatim msg peek QUEUE shows the sequence numbers")
+		if from, err = parseSequence("--from", f.from); err != nil {
+			return nil, 0, 0, nil, err
 		}
 	}
 	if len(args) == 1 || args[1] == "-" {
@@ -84,7 +82,7 @@ func (f *exportFlags) target(cmd *cobra.Command, args []string) (out io.Writer, 
 }
 
 func (f *exportFlags) export(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-	show, err := newProgress(cmd.ErrOrStderr(), f.many.report)
+	show, err := p.progress(f.many.report)
 	if err != nil {
 		return err
 	}
@@ -103,8 +101,8 @@ func (f *exportFlags) export(cmd *cobra.Command, n *native.Conn, p *printer, arg
 	total := q.Visible + q.InFlight + q.Delayed + q.Deferred
 	begun := time.Now()
 	count, err := transfer.Export(cmd.Context(), n, qualifiedOf(args[0]), from, pace, out,
-		func(count int64) { show.counted("exported", lines+count, total) })
-	show.over()
+		func(count int64) { show.Count("exported", lines+count, total) })
+	show.End()
 	if err = errors.Join(err, done()); err != nil {
 		return interruptedExport(cmd.Context(), err, args, count)
 	}
@@ -166,11 +164,8 @@ func importCommand(o *options) *cobra.Command {
 	return c
 }
 
-// refusalsShown bounds the refused messages that a command prints.
-const refusalsShown = 20
-
 func (f *importFlags) load(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-	show, err := newProgress(cmd.ErrOrStderr(), f.many.report)
+	show, err := p.progress(f.many.report)
 	if err != nil {
 		return err
 	}
@@ -178,17 +173,16 @@ func (f *importFlags) load(cmd *cobra.Command, n *native.Conn, p *printer, args 
 	if err != nil {
 		return err
 	}
-	if _, err := describe(cmd.Context(), n, qualifiedOf(args[0])); err != nil {
+	q, err := describe(cmd.Context(), n, qualifiedOf(args[0]))
+	if err != nil {
 		return err
 	}
-	i := &transfer.Import{Queue: qualifiedOf(args[0]), NewID: f.newIDs, Pace: pace}
-	refused, total := 0, int64(0)
-	i.Refused = func(line int64, err error) {
-		if refused++; refused <= refusalsShown {
-			p.say("not sent: line %d: %s", line, err)
-		}
+	i := &transfer.Import{
+		Queue: qualifiedOf(args[0]), Target: transfer.Target{ARN: q.Attributes["QueueArn"], Created: q.Attributes["CreatedTimestamp"]},
+		NewID: f.newIDs, Pace: pace, Refused: func(line int64, err error) { p.say("not sent: line %d: %s", line, err) },
 	}
-	i.Report = func(answered int64) { show.counted("imported", answered, total) }
+	total := int64(0)
+	i.Report = func(answered int64) { show.Count("imported", answered, total) }
 	if len(args) == 1 || args[1] == "-" {
 		if i.In, err = stdin(cmd, "file", len(args) > 1); err != nil {
 			return err
@@ -203,29 +197,29 @@ func (f *importFlags) load(cmd *cobra.Command, n *native.Conn, p *printer, args 
 			return err
 		}
 		i.In, i.StateFile = file, transfer.StateName(args[1], i.Queue)
-	}
-	if err := f.resume(p, i, args); err != nil {
-		return err
+		if err := f.resume(p, i, file); err != nil {
+			return err
+		}
 	}
 	begun := time.Now()
 	out, err := i.Run(cmd.Context(), n)
-	show.over()
+	show.End()
 	if err != nil && i.StateFile != "" {
 		p.say("run the same command again to continue")
 	}
 	return p.sentMany(out, begun, err)
 }
 
-// resume loads the state of an interrupted import.
-func (f *importFlags) resume(p *printer, i *transfer.Import, args []string) error {
-	if f.restart && i.StateFile != "" {
+// resume loads the state of an interrupted import of a file.
+func (f *importFlags) resume(p *printer, i *transfer.Import, file *os.File) error {
+	if f.restart {
 		if err := os.Remove(i.StateFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
-	skipped, err := i.Load()
+	skipped, err := i.Load(file)
 	if skipped > 0 {
-		p.say("continuing after line %d of %s", skipped, args[1])
+		p.say("continuing after line %d of %s", skipped, file.Name())
 	}
 	return err
 }

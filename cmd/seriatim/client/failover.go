@@ -26,7 +26,7 @@ type port struct {
 	// guessed is true if an address without TLS is derived from a client port with TLS on another
 	// machine.
 	guessed  bool
-	answered atomic.Int32
+	answered atomic.Int32 // number of the node to ask first
 }
 
 // answer is a complete answer of one node.
@@ -58,6 +58,9 @@ func (w *wire) inTurn(ctx context.Context, repeatable bool, attempt func(base st
 			p.answered.Store(int32(at)) //nolint:gosec // the length of a typed list
 			return nil
 		case ctx.Err() != nil || sent && !repeatable:
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) { // the next call asks another node
+				p.answered.Store(int32((at + 1) % len(p.addresses))) //nolint:gosec // the length of a typed list
+			}
 			return unanswered(p.addresses[at], err, sent && !repeatable)
 		}
 		failures = append(failures, unanswered(p.addresses[at], err, false))

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -11,14 +12,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 // closedPort returns an address without a listener.
@@ -300,5 +304,24 @@ func TestRedirects(t *testing.T) {
 		if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), elsewhere) || asked.Load() != 0 {
 			t.Errorf("%s: exit code %d, %d requests went elsewhere: %v", args, exit.CodeOf(r.err), asked.Load(), r.err)
 		}
+	}
+}
+
+// If a call of a command ran out of time at a silent node, the next call asks another node. Otherwise
+// a short call, which a command repeats, would never get an answer.
+func TestSilenceIsRemembered(t *testing.T) {
+	silent, asked := node(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	second, _ := node(t, says(200, `{"queues":[{"name":"q"}]}`))
+	w := &wire{admin: &port{addresses: []string{silent, second}}, timeout: defaultTimeout, http: httpClient(nil, defaultTimeout, 2),
+		ownTokens: new(sync.Map)}
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	var page document.Queues
+	if err := w.get(short, "/v1/queues", nil, &page); exit.CodeOf(err) != exit.Timeout {
+		t.Fatalf("of a silent node: %v", err)
+	}
+	before := asked.Load()
+	if err := w.get(t.Context(), "/v1/queues", nil, &page); err != nil || len(page.Queues) != 1 || asked.Load() != before {
+		t.Errorf("%v, %v, the silent node was asked %d times", page, err, asked.Load())
 	}
 }

@@ -65,6 +65,7 @@ func speaks(answer func(method string, in proto.Message) (proto.Message, error))
 		return answer(path.Base(info.FullMethod), in.(proto.Message))
 	}))
 	seriatimpb.RegisterQueuesServer(server, seriatimpb.UnimplementedQueuesServer{})
+	seriatimpb.RegisterOperationsServer(server, seriatimpb.UnimplementedOperationsServer{})
 	return server.ServeHTTP
 }
 

@@ -3,16 +3,18 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -30,14 +32,52 @@ func auditCommand(o *options) *cobra.Command {
 }
 
 func logCommand(o *options) *cobra.Command {
-	return group("log", "Show the log records of all nodes", "Show the log records of all nodes.",
-		tailCommand(o, "/v1/logs", &cobra.Command{
+	return group("log", "Show the log records of all nodes", "Show the log records of all nodes, and change the log level.",
+		logLevelCommand(o), tailCommand(o, "/v1/logs", &cobra.Command{
 			Short: "Show the newest log records of all nodes, and follow them",
 			Long: "Show the newest log records of all nodes, in the order of time. Each node keeps its newest records in memory, up to\n" +
-				"1 MiB. The setting log-level decides which records exist.",
+				"1 MiB. The log level decides which records exist.",
 			Example: "  seriatim log tail -f --level warn\n  seriatim log tail --since 15m --find term",
 		}))
 }
+
+func logLevelCommand(o *options) *cobra.Command {
+	node := ""
+	c := &cobra.Command{
+		Use: "level [LEVEL]", Short: "Show or change the log level of running nodes",
+		Long: "Show the log level of all nodes, or change it until they restart. The setting log-level is the level after a start.\n" +
+			"LEVEL is debug, info, warn or error.",
+		Example: "  seriatim log level\n  seriatim log level debug --node n2",
+		Args:    arguments.Optional("LEVEL"), ValidArgs: logLevels,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) (err error) {
+			var found document.LogLevels
+			switch {
+			case len(args) == 0 && node != "":
+				return exit.New(exit.Usage, errors.New("--node chooses the node to change"), "give a level, such as debug")
+			case len(args) == 0:
+				err = w.get(cmd.Context(), "/v1/logs/level", nil, &found)
+			default:
+				err = w.post(cmd.Context(), "/v1/logs/level", document.SetLogLevel{Node: node, Level: args[0]}, &found)
+			}
+			if err != nil {
+				return err
+			}
+			p.missing(found.Missing)
+			return p.print(found, func() table {
+				t := table{heading: []string{"NODE", "LEVEL"}}
+				for _, n := range found.Nodes {
+					t.add(n.Node, n.Level)
+				}
+				return t
+			})
+		}),
+	}
+	c.Flags().StringVar(&node, "node", "", "change only this node, by its name or id")
+	return c
+}
+
+// logLevels are the levels of the log.
+var logLevels = []string{"debug", "info", "warn", "error"}
 
 // tailCommand completes a command that shows records.
 func tailCommand(o *options, path string, c *cobra.Command) *cobra.Command {
@@ -52,7 +92,7 @@ func tailCommand(o *options, path string, c *cobra.Command) *cobra.Command {
 	f.StringVar(&find, "find", "", "only records with this text")
 	if path == "/v1/logs" {
 		f.StringVar(&level, "level", "", "lowest level: debug, info, warn or error")
-		complete(c, "level", "debug", "info", "warn", "error")
+		complete(c, "level", logLevels...)
 	}
 	c.RunE = o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 		query := url.Values{"limit": {strconv.Itoa(limit)}}
@@ -111,30 +151,19 @@ func (p *printer) record(r *document.Record) error {
 	}
 	var line strings.Builder
 	_, _ = fmt.Fprintf(&line, "%s %-5s %s %s", time.UnixMilli(r.TimeMs).UTC().Format("2006-01-02T15:04:05.000Z"), r.Level, r.Node,
-		visible(r.Message)) // a builder never fails
+		output.Harmless(r.Message)) // a builder never fails
 	for _, a := range r.Attributes {
 		if a.Name == "node" || a.Value == "" {
 			continue
 		}
-		value := visible(a.Value)
+		value := output.Harmless(a.Value)
 		if strings.ContainsAny(value, " \"=") {
 			value = strconv.Quote(value)
 		}
-		line.WriteString(" " + visible(a.Name) + "=" + value)
+		line.WriteString(" " + output.Harmless(a.Name) + "=" + value)
 	}
 	_, err := fmt.Fprintln(p.out, line.String())
 	return err
-}
-
-// visible replaces characters that would change how a terminal shows the others: control characters
-// and those for the direction of text.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 func connectionsCommand(o *options) *cobra.Command {
@@ -171,9 +200,9 @@ func connectionsListCommand(o *options) *cobra.Command {
 					"WAITING", "LAST REQUEST", "USER AGENT"}}
 				for i := range list.Connections {
 					c := &list.Connections[i]
-					t.add(c.Node, c.ID, c.Port, c.Address, orDash(c.Protocol), orDash(visible(c.AccessKey)),
-						orDash(visible(c.Action)), orDash(visible(c.Queue)), decimal(c.Requests), decimal(c.Waiting),
-						untilText(c.LastRequestMs), orDash(visible(c.UserAgent)))
+					t.add(c.Node, c.ID, c.Port, c.Address, orDash(c.Protocol), orDash(output.Harmless(c.AccessKey)),
+						orDash(output.Harmless(c.Action)), orDash(output.Harmless(c.Queue)), decimal(c.Requests), decimal(c.Waiting),
+						untilText(c.LastRequestMs), orDash(output.Harmless(c.UserAgent)))
 				}
 				return t
 			})

@@ -20,12 +20,12 @@ import (
 )
 
 func messageCommand(o *options) *cobra.Command {
-	return group("msg", "Send, schedule, receive, peek at, defer, export and import messages",
-		"Send, schedule, receive, peek at, defer, export and import messages.\n\nQUEUE is a queue name or a queue URL.",
+	return group("msg", "Send, schedule, receive, peek at, follow, defer, export and import messages",
+		"Send, schedule, receive, peek at, follow, defer, export and import messages.\n\nQUEUE is a queue name or a queue URL.",
 		sendCommand(o), scheduleCommand(o), cancelScheduledCommand(o), receiveCommand(o), peekCommand(o), extendCommand(o),
 		releaseCommand(o), deferCommand(o), receiveDeferredCommand(o), deadLetterMessageCommand(o),
-		deleteCommand(o), findCommand(o), messageExplainCommand(o), moveMessageCommand(o), discardMessageCommand(o), exportCommand(o),
-		importCommand(o))
+		deleteCommand(o), findCommand(o), messageTailCommand(o), messageExplainCommand(o), moveMessageCommand(o), discardMessageCommand(o),
+		exportCommand(o), importCommand(o))
 }
 
 // attributeValue is a message attribute in JSON output.

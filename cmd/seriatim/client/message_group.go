@@ -212,17 +212,6 @@ func groupShowCommand(o *options) *cobra.Command {
 	})
 }
 
-func groupExplainCommand(o *options) *cobra.Command {
-	return readGroup(o, &cobra.Command{
-		Use: "explain QUEUE GROUP", Short: "Explain why a group delivers no messages, and which client holds them",
-		Long: "Explain why a group delivers no messages, or that it does. If a receiver holds the group, the answer has its address,\n" +
-			"access key id, user agent and node, and the time of the receive. Nodes keep these details only in memory.",
-		Example: "  seriatim group explain orders.fifo customer-9",
-	}, func(p *printer, g messageGroup) error {
-		return p.print(g, func() table { return table{rows: [][]string{{g.Explanation}}} })
-	})
-}
-
 func groupReleaseCommand(o *options) *cobra.Command {
 	q := &question{}
 	c := &cobra.Command{

@@ -16,6 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/migrate"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/progress"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/transfer"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
@@ -138,7 +139,7 @@ func (f *migrateFlags) migrate(cmd *cobra.Command, w *wire, p *printer, service 
 	if err != nil {
 		return err
 	}
-	show, err := newProgress(cmd.ErrOrStderr(), f.many.report)
+	show, err := p.progress(f.many.report)
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (f *migrateFlags) migrate(cmd *cobra.Command, w *wire, p *printer, service 
 	p.notes(plan)
 	begun := time.Now()
 	total, err := moveAll(cmd.Context(), n, source, counts, pace, show)
-	show.over()
+	show.End()
 	if err != nil {
 		return interruptedMove(cmd.Context(), err, total)
 	}
@@ -186,13 +187,13 @@ func (f *migrateFlags) migrate(cmd *cobra.Command, w *wire, p *printer, service 
 
 // moveAll moves the messages of all queues, sets how many of each, and returns their sum.
 func moveAll(ctx context.Context, n *native.Conn, source *migrate.Source, counts []sourceCount, pace *transfer.Pace,
-	show *progress) (total int64, err error) {
+	show *progress.Bar) (total int64, err error) {
 	all := sumOf(counts)
 	for i := range counts {
 		before := total
 		counts[i].Moved, err = source.Move(ctx, n, migrate.Move{
 			From: counts[i].queue, To: counts[i].Name, Pace: pace,
-			Report: func(moved int64) { show.counted("moved", before+moved, all) },
+			Report: func(moved int64) { show.Count("moved", before+moved, all) },
 		})
 		if total += counts[i].Moved; err != nil {
 			return total, err
@@ -204,11 +205,12 @@ func moveAll(ctx context.Context, n *native.Conn, source *migrate.Source, counts
 // interruptedMove adds the number of moved messages to an error.
 func interruptedMove(ctx context.Context, err error, moved int64) error {
 	text := plural.Count(moved, "message was moved", "messages were moved")
+	rest := fmt.Sprintf("run the same command again to move the rest; messages that it received and did not move are hidden at the "+
+		"source for %.0f minutes", migrate.Hidden.Minutes())
 	if ctx.Err() != nil {
-		return exit.New(exit.Interrupted, errors.New("interrupted: "+text), "run the same command again to move the rest")
+		return exit.New(exit.Interrupted, errors.New("interrupted: "+text), rest)
 	}
-	return exit.New(exit.CodeOf(exit.Wrap(err)), fmt.Errorf("%w; %s", err, text), cmp.Or(exit.HintOf(err),
-		"run the same command again to move the rest"))
+	return exit.New(exit.CodeOf(exit.Wrap(err)), fmt.Errorf("%w; %s", err, text), cmp.Or(exit.HintOf(err), rest))
 }
 
 // sourceCount counts the messages of a queue of the source.

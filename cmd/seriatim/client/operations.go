@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
@@ -49,155 +49,100 @@ func pausing(o *options, c *cobra.Command, value, past string) *cobra.Command {
 	return c
 }
 
-func queueExplainCommand(o *options) *cobra.Command {
-	return explaining(o, &cobra.Command{
-		Use: "explain NAME", Short: "Explain what receives from a queue get, and why",
-		Args: arguments.Exactly("NAME"), Example: "  seriatim queue explain orders.fifo", ValidArgsFunction: o.completeQueues,
-	}, func(args []string) (*api.ExplainRequest, error) {
-		return &api.ExplainRequest{Queue: qualifiedOf(args[0])}, nil
-	})
+// selection chooses stored messages: by their numbers and ids, or by a filter.
+type selection struct {
+	sequences, messages []string
+	filter              filterFlags
+	limit               int
+	force               bool
 }
 
-func topicExplainCommand(o *options) *cobra.Command {
-	return explaining(o, &cobra.Command{
-		Use: "explain NAME", Short: "Explain where the messages of a topic go",
-		Args: arguments.Exactly("NAME"), Example: "  seriatim topic explain events.fifo",
-	}, func(args []string) (*api.ExplainRequest, error) {
-		return &api.ExplainRequest{Topic: qualifiedOf(args[0])}, nil
-	})
-}
-
-func subscriptionExplainCommand(o *options) *cobra.Command {
-	return explaining(o, &cobra.Command{
-		Use: "explain SUBSCRIPTION-ARN", Short: "Explain whether a topic delivers to a subscription",
-		Args:    arguments.Exactly("SUBSCRIPTION-ARN"),
-		Example: "  seriatim topic subscription explain arn:aws:sns:us-east-1:000000000000:events.fifo:7f6e...",
-	}, func(args []string) (*api.ExplainRequest, error) {
-		return &api.ExplainRequest{Subject: &api.ExplainSubscription{Subscription: &api.SubscriptionSubject{SubscriptionArn: args[0]}}}, nil
-	})
-}
-
-func messageExplainCommand(o *options) *cobra.Command {
-	f := &selection{}
-	c := explaining(o, &cobra.Command{
-		Use: "explain QUEUE (--sequence NUMBER | --message ID)", Short: "Explain where a message is, and what happens to it next",
-		Args: arguments.Exactly("QUEUE"), ValidArgsFunction: o.completeQueues,
-		Example: "  seriatim msg explain orders.fifo --sequence 10000000000000000042",
-	}, func(args []string) (*api.ExplainRequest, error) {
-		chosen, err := f.selectors()
-		if err == nil && len(chosen) != 1 {
-			err = exit.New(exit.Usage, errors.New("name one message"), "give --sequence or --message once")
-		}
-		if err != nil {
-			return nil, err
-		}
-		return &api.ExplainRequest{Queue: qualifiedOf(args[0]), Subject: &api.ExplainMessage{Message: chosen[0]}}, nil
-	})
-	f.bind(c)
-	return c
-}
-
-// explanation is an explanation in JSON output.
-type explanation struct {
-	State    string           `json:"state"`
-	Summary  string           `json:"summary"`
-	Details  []string         `json:"details"`
-	UntilMs  int64            `json:"untilMs,omitempty"`
-	Next     string           `json:"next,omitempty"`
-	Holder   *explainedHolder `json:"holder,omitempty"`
-	Timeline []explainedEvent `json:"timeline,omitempty"`
-	Commands []explainedLine  `json:"commands"`
-}
-
-type explainedHolder struct {
-	Address   string `json:"address"`
-	AccessKey string `json:"accessKey,omitempty"`
-	Node      string `json:"node"`
-	SinceMs   int64  `json:"sinceMs"`
-}
-
-type explainedEvent struct {
-	AtMs  int64  `json:"atMs"`
-	Event string `json:"event"`
-}
-
-type explainedLine struct {
-	Line   string `json:"line"`
-	Effect string `json:"effect"`
-}
-
-// explaining completes a command that prints an Explanation.
-func explaining(o *options, c *cobra.Command, of func(args []string) (*api.ExplainRequest, error)) *cobra.Command {
-	c.RunE = o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-		in, err := of(args)
-		if err != nil {
-			return err
-		}
-		found, err := native.Get(cmd.Context(), n, func(ctx context.Context, to *api.Client) (*api.Explanation, error) {
-			return to.Explain(ctx, in)
-		})
-		if err != nil {
-			return err
-		}
-		e := explanation{
-			State: found.GetState(), Summary: found.GetSummary(), Details: emptyIfNil(found.GetDetails()), UntilMs: found.GetUntilMs(),
-			Next: found.GetNext(), Commands: []explainedLine{},
-		}
-		if h := found.GetHolder(); h != nil {
-			e.Holder = &explainedHolder{h.GetAddress(), h.GetAccessKey(), h.GetNode(), h.GetSinceMs()}
-		}
-		for _, event := range found.GetTimeline() {
-			e.Timeline = append(e.Timeline, explainedEvent{event.GetAtMs(), event.GetEvent()})
-		}
-		for _, line := range found.GetCommands() {
-			e.Commands = append(e.Commands, explainedLine{line.GetLine(), line.GetEffect()})
-		}
-		return p.print(e, e.table)
-	})
-	return c
-}
-
-func (e *explanation) table() table {
-	t := table{rows: [][]string{{"State", e.State}, {"Why", e.Summary}}}
-	for _, detail := range e.Details {
-		t.add("", detail)
-	}
-	if e.Next != "" {
-		t.add("Next", e.Next)
-	}
-	for _, event := range e.Timeline {
-		t.add(clockTime(decimal(event.AtMs)), event.Event)
-	}
-	for _, c := range e.Commands {
-		t.add("Command", c.Line+"   # "+c.Effect)
-	}
-	return t
-}
-
-// selection names stored messages.
-type selection struct{ sequences, messages []string }
-
-func (f *selection) bind(c *cobra.Command) {
+func (f *selection) bind(c *cobra.Command, force string) {
 	c.Flags().StringSliceVar(&f.sequences, "sequence", nil, "sequence numbers, as seriatim msg peek and msg find print them")
 	c.Flags().StringSliceVar(&f.messages, "message", nil, "message ids; the node reads the queue to find them")
+	c.Flags().IntVar(&f.limit, "limit", 0, "most messages that a filter chooses (default: no limit)")
+	c.Flags().BoolVar(&f.force, "force", false, force)
+	f.filter.bind(c)
 }
 
-// selectors returns the named messages.
-func (f *selection) selectors() (list []*api.MessageSelector, err error) {
+// named returns the messages that the flags name, none if they have a filter.
+func (f *selection) named() (list []*api.MessageSelector, err error) {
 	for _, text := range f.sequences {
-		n, err := strconv.ParseUint(text, 10, 64)
+		n, err := parseSequence("--sequence", text)
 		if err != nil {
-			return nil, exit.New(exit.Usage, fmt.Errorf("--sequence %q is no sequence number", text), "seriatim msg peek shows the numbers")
+			return nil, err
 		}
 		list = append(list, &api.MessageSelector{SequenceNumber: n})
 	}
 	for _, id := range f.messages {
 		list = append(list, &api.MessageSelector{MessageId: id})
 	}
-	if len(list) == 0 {
-		return nil, exit.New(exit.Usage, errors.New("no message is named"), "give --sequence or --message")
+	switch filtered := f.filter.given(); {
+	case len(list) == 0 && !filtered:
+		return nil, exit.New(exit.Usage, errors.New("no message is chosen"), "give --sequence, --message or a filter such as --group")
+	case len(list) > 0 && filtered:
+		return nil, exit.New(exit.Usage, errors.New("--sequence and --message cannot be combined with a filter"), "")
+	case f.limit < 0 || f.limit > 0 && !filtered:
+		return nil, exit.New(exit.Usage, errors.New("--limit is the most messages that a filter chooses"), "give 1 or more, and a filter")
 	}
 	return list, nil
+}
+
+// parts calls change with the chosen messages, at most storedMax at a time. A filter leaves out
+// messages in flight, unless --force or --state asks for them.
+func (f *selection) parts(ctx context.Context, n *native.Conn, queue string, change func(part []*api.MessageSelector) error) error {
+	chosen, err := f.named()
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(chosen, storedMax) {
+		if err := change(part); err != nil {
+			return err
+		}
+	}
+	if len(chosen) > 0 {
+		return nil
+	}
+	filter, err := f.filter.read()
+	if err != nil {
+		return err
+	}
+	if len(filter.States) == 0 && !f.force {
+		filter.States = statesAtRest
+	}
+	left := f.limit
+	return eachPage(ctx, n, &api.FindMessagesRequest{Queue: qualifiedOf(queue), Filter: filter, PageSize: storedMax},
+		func(page []*api.PeekedMessage) (more bool, err error) {
+			if f.limit > 0 {
+				page = page[:min(len(page), left)]
+				left -= len(page)
+			}
+			part := make([]*api.MessageSelector, len(page))
+			for i, m := range page {
+				part[i] = &api.MessageSelector{SequenceNumber: m.GetMessage().GetSequenceNumber()}
+			}
+			if len(part) > 0 {
+				err = change(part)
+			}
+			return f.limit == 0 || left > 0, err
+		})
+}
+
+// count counts the chosen messages.
+func (f *selection) count(ctx context.Context, n *native.Conn, queue string) (total int, err error) {
+	err = f.parts(ctx, n, queue, func(part []*api.MessageSelector) error {
+		total += len(part)
+		return nil
+	})
+	return total, err
+}
+
+// description names the chosen messages for a question.
+func (f *selection) description(total int) string {
+	if f.filter.given() {
+		return plural.Count(total, "message", "messages") + " that match the filter"
+	}
+	return "these messages: " + strings.Join(slices.Concat(f.sequences, f.messages), ", ")
 }
 
 // movedMessage is a message that was moved, or refused, in JSON output.
@@ -209,102 +154,149 @@ type movedMessage struct {
 }
 
 func moveMessageCommand(o *options) *cobra.Command {
-	f, force, to := &selection{}, false, ""
+	m := &moveFlags{}
 	c := &cobra.Command{
-		Use: "move QUEUE (--sequence NUMBER | --message ID)... [--to QUEUE]", Short: "Move stored messages to another queue",
+		Use:   "move QUEUE (--sequence NUMBER | --message ID | FILTER)... [--to QUEUE]",
+		Short: "Move stored messages to another queue",
 		Long: "Move stored messages to another queue, in order, without receiving them. A message keeps its id, group and attributes,\n" +
-			"and is never dropped as a duplicate. Without --to, a message goes back to the queue from which it was dead-lettered.",
+			"and is never dropped as a duplicate. Without --to, a message goes back to the queue from which it was dead-lettered.\n\n" +
+			"With a filter, as seriatim msg find has, all matching messages move, but for those in flight.",
 		Example: "  seriatim msg move orders-dead.fifo --sequence 10000000000000000042\n" +
+			"  seriatim msg move orders-dead.fifo --attribute DeadLetterReason=timeout --limit 1000 --rate 50 --dry-run\n" +
 			"  seriatim msg move orders.fifo --message 8e0da8fa-6d76-4db7-ae87-80b7ef0cd6cc --to parked.fifo",
 		Args: arguments.Exactly("QUEUE"), ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			chosen, err := f.selectors()
-			if err != nil {
-				return err
-			}
-			if to != "" {
-				to = qualifiedOf(to)
-			}
-			moved, refused := []movedMessage{}, 0
-			for part := range slices.Chunk(chosen, storedMax) {
-				results, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) ([]*api.MoveResult, error) {
-					return c.MoveStored(ctx, qualifiedOf(args[0]), to, force, part...)
-				})
-				if err != nil {
-					return err
-				}
-				for i, r := range results {
-					m := movedMessage{Message: selectorText(part[i]), Destination: r.GetDestination()}
-					if m.Refused = r.GetFailure().GetMessage(); m.Refused != "" {
-						refused++
-						p.say("not moved: %s: %s", m.Message, m.Refused)
-					} else if r.GetSequenceNumber() != 0 {
-						m.Sequence = strconv.FormatUint(r.GetSequenceNumber(), 10)
-					}
-					moved = append(moved, m)
-				}
-			}
-			if p.format.OfDocument() {
-				err = p.print(map[string]any{"messages": moved}, nil)
-			}
-			return errors.Join(err, p.changed(refused, len(chosen), "moved"))
+			return m.run(cmd.Context(), n, p, args[0])
 		}),
 	}
-	f.bind(c)
-	c.Flags().StringVar(&to, "to", "", "queue to move to (default: the queue from which each message was dead-lettered)")
-	c.Flags().BoolVar(&force, "force", false, "move messages in flight, too; the receipt handles of their receivers end")
+	m.chosen.bind(c, "move messages in flight, too; the receipt handles of their receivers end")
+	c.Flags().StringVar(&m.to, "to", "", "queue to move to (default: the queue from which each message was dead-lettered)")
+	c.Flags().Float64Var(&m.rate.rate, "rate", 0, "most messages a second (default: as fast as possible)")
+	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "print how many messages would move, and change nothing")
 	return c
+}
+
+// moveFlags are the flags of msg move.
+type moveFlags struct {
+	chosen selection
+	to     string
+	rate   rateFlags
+	dryRun bool
+}
+
+func (m *moveFlags) run(ctx context.Context, n *native.Conn, p *printer, queue string) error {
+	if m.dryRun {
+		total, err := m.chosen.count(ctx, n, queue)
+		if err != nil {
+			return err
+		}
+		return p.done(map[string]any{"dryRun": true, "messages": total}, "%s would move. Dry run: nothing was changed.",
+			plural.Count(total, "message", "messages"))
+	}
+	pace, err := m.rate.pace()
+	if err != nil {
+		return err
+	}
+	to := m.to
+	if to != "" {
+		to = qualifiedOf(to)
+	}
+	moved, refused := []movedMessage{}, 0
+	err = m.chosen.parts(ctx, n, queue, func(part []*api.MessageSelector) error {
+		results, err := native.Get(ctx, n, func(ctx context.Context, c *api.Client) ([]*api.MoveResult, error) {
+			return c.MoveStored(ctx, qualifiedOf(queue), to, m.chosen.force, part...)
+		})
+		if err != nil {
+			return err
+		}
+		for i, r := range results {
+			one := movedMessage{Message: selectorText(part[i]), Destination: r.GetDestination()}
+			if one.Refused = r.GetFailure().GetMessage(); one.Refused != "" {
+				refused++
+				p.say("not moved: %s: %s", one.Message, one.Refused)
+			} else {
+				one.Sequence = sequenceText(r.GetSequenceNumber())
+			}
+			moved = append(moved, one)
+		}
+		return pace.Wait(ctx, int64(len(part)))
+	})
+	return p.changedStored(map[string]any{"messages": moved}, len(moved), refused, "moved", err)
+}
+
+// changedStored prints the outcome of a change of stored messages. err ended it after the first asked
+// of them, of which some were refused.
+func (p *printer) changedStored(doc map[string]any, asked, refused int, past string, err error) error {
+	if err != nil && asked == 0 {
+		return err
+	}
+	var printed error
+	if p.format.OfDocument() {
+		printed = p.print(doc, nil)
+	}
+	if err != nil {
+		p.say("%s %s before an error", past, plural.Count(asked-refused, "message", "messages"))
+		return err
+	}
+	return errors.Join(printed, p.changed(refused, asked, past))
 }
 
 func selectorText(s *api.MessageSelector) string {
 	if s.GetMessageId() != "" {
 		return s.GetMessageId()
 	}
-	return strconv.FormatUint(s.GetSequenceNumber(), 10)
+	return sequenceText(s.GetSequenceNumber())
 }
 
 func discardMessageCommand(o *options) *cobra.Command {
-	f, q, force := &selection{}, &question{}, false
+	f, q := &selection{}, &question{}
 	c := q.of(&cobra.Command{
-		Use: "discard QUEUE (--sequence NUMBER | --message ID)...", Short: "Delete stored messages that you did not receive",
+		Use: "discard QUEUE (--sequence NUMBER | --message ID | FILTER)...", Short: "Delete stored messages that you did not receive",
 		Long: "Delete stored messages in any state without receiving them. Their deduplication ids stay known. To delete received\n" +
-			"messages, use seriatim msg delete.",
+			"messages, use seriatim msg delete.\n\n" +
+			"With a filter, as seriatim msg find has, all matching messages go, but for those in flight.",
 		Example: "  seriatim msg discard orders.fifo --sequence 10000000000000000042\n" +
+			"  seriatim msg discard orders.fifo --older-than 24h --state visible --dry-run\n" +
 			"  seriatim msg discard orders.fifo --message 8e0da8fa-6d76-4db7-ae87-80b7ef0cd6cc --yes",
 		Args: arguments.Exactly("QUEUE"), ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			chosen, err := f.selectors()
+			total, err := 0, error(nil)
+			if !q.skipped() {
+				total, err = f.count(cmd.Context(), n, args[0])
+			}
 			if err != nil {
 				return err
 			}
-			names := strings.Join(slices.Concat(f.sequences, f.messages), ", ")
-			effect := fmt.Sprintf("%s loses these messages for good: %s.", args[0], names)
+			effect := fmt.Sprintf("%s loses %s. This cannot be undone.", args[0], f.description(total))
 			if err := q.ask(cmd, p, effect, "the name of the queue", args[0]); err != nil {
 				return err
 			}
-			refused := 0
-			for part := range slices.Chunk(chosen, storedMax) {
-				err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-					return c.DeleteStored(ctx, qualifiedOf(args[0]), force, part...)
-				})
-				batch, some := errors.AsType[*api.BatchError](err)
-				if err != nil && !some {
-					return err
-				}
-				for i := range part {
-					if some && batch.Failures[i] != nil {
-						refused++
-						p.say("not deleted: %s: %s", selectorText(part[i]), batch.Failures[i])
-					}
-				}
-			}
-			if p.format.OfDocument() {
-				err = p.print(map[string]any{"deleted": len(chosen) - refused}, nil)
-			}
-			return errors.Join(err, p.changed(refused, len(chosen), "deleted"))
+			return f.discard(cmd.Context(), n, p, args[0])
 		}),
 	})
-	f.bind(c)
-	c.Flags().BoolVar(&force, "force", false, "delete messages in flight, too; the receipt handles of their receivers end")
+	f.bind(c, "delete messages in flight, too; the receipt handles of their receivers end")
 	return c
+}
+
+// discard deletes the chosen messages.
+func (f *selection) discard(ctx context.Context, n *native.Conn, p *printer, queue string) error {
+	asked, refused := 0, 0
+	err := f.parts(ctx, n, queue, func(part []*api.MessageSelector) error {
+		err := n.Do(ctx, 0, func(ctx context.Context, c *api.Client) error {
+			return c.DeleteStored(ctx, qualifiedOf(queue), f.force, part...)
+		})
+		batch, some := errors.AsType[*api.BatchError](err)
+		if err != nil && !some {
+			return err
+		}
+		asked += len(part)
+		for i := range part {
+			if some && batch.Failures[i] != nil {
+				refused++
+				p.say("not deleted: %s: %s", selectorText(part[i]), batch.Failures[i])
+			}
+		}
+		return nil
+	})
+	return p.changedStored(map[string]any{"deleted": asked - refused}, asked, refused, "deleted", err)
 }

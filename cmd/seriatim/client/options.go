@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/top"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -73,7 +74,7 @@ func Commands() []*cobra.Command {
 		queueCommand(o), messageCommand(o), groupCommand(o),
 		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), accountCommand(o), encryptionCommand(o),
 		keyCommand(o), policyCommand(o), definitionsCommand(o), migrateCommand(o), benchCommand(o), contextCommand(o), explainCommand(o),
-		connectionsCommand(o), auditCommand(o), logCommand(o),
+		connectionsCommand(o), auditCommand(o), logCommand(o), top.Command(o.openTop),
 	}
 	for _, c := range list {
 		o.bind(c)

@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/progress"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
 // printer writes the output of a command: data to out, messages to words.
@@ -39,10 +42,10 @@ func (p *printer) print(document any, asTable func() table) error {
 		t := asTable()
 		return output.Grid{Heading: t.heading, Rows: t.rows, WideFrom: t.wideFrom}
 	})
-	if err != nil {
-		return exit.New(exit.Usage, err, "")
+	if wrong, ok := errors.AsType[output.UsageError](err); ok {
+		return exit.New(exit.Usage, wrong, "")
 	}
-	return nil
+	return exit.Wrap(err)
 }
 
 // emptyIfNil replaces a nil list, which would be null in JSON.
@@ -65,6 +68,15 @@ func (p *printer) done(document map[string]any, format string, args ...any) erro
 // say writes one line to standard error.
 func (p *printer) say(format string, args ...any) {
 	fmt.Fprintln(p.words, output.Harmless(fmt.Sprintf(format, args...))) //nolint:errcheck // a failed write cannot be reported
+}
+
+// progress returns the bar of a command. Lines on standard error then take the place of the bar.
+func (p *printer) progress(form string) (*progress.Bar, error) {
+	bar, err := progress.New(p.words, form)
+	if err == nil {
+		p.words = bar
+	}
+	return bar, err
 }
 
 // question is the confirmation of a destructive command. It prints the loss, and the user types
@@ -101,6 +113,38 @@ func (q *question) ask(cmd *cobra.Command, p *printer, effect, what, name string
 	}
 	p.say("%s", effect)
 	return p.confirm(cmd, what, name)
+}
+
+// askLoss asks about changes of attributes that lose something: a lower value of some attributes of a
+// queue or topic does, which is its kind. read returns the present values.
+func (q *question) askLoss(cmd *cobra.Command, p *printer, kind, object string, known []attributes.Described,
+	changes map[string]string, read func() (map[string]string, error)) error {
+	known = slices.DeleteFunc(slices.Clone(known), func(d attributes.Described) bool {
+		_, changed := changes[d.Name]
+		return !changed || d.Loses == ""
+	})
+	if q.skipped() || len(known) == 0 && !q.dryRun {
+		return nil
+	}
+	have, err := read()
+	if err != nil {
+		return err
+	}
+	var effects []string
+	for _, d := range known {
+		from, to := cmp.Or(have[d.Name], d.Default), changes[d.Name]
+		if loss := d.Loss(from, to); loss != "" {
+			effects = append(effects, d.Name+" was "+from+" and becomes "+to+": "+loss+".")
+		}
+	}
+	name := nameOf(qualifiedOf(object))
+	switch {
+	case len(effects) > 0:
+		return q.ask(cmd, p, strings.Join(effects, "\n"), "the name of the "+kind+" to change", name)
+	case q.dryRun:
+		return q.ask(cmd, p, "The change deletes and forgets nothing.", "", "")
+	}
+	return nil
 }
 
 // confirm asks the user to type a name. what describes the name in the prompt.

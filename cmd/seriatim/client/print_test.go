@@ -1,11 +1,17 @@
 package client
 
 import (
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
 // Every destructive command asks for confirmation, and has the flags --yes and --dry-run.
@@ -15,6 +21,7 @@ func TestDestructiveCommandsAsk(t *testing.T) {
 		"clear", "release", "window", "discard"}
 	// These commands delete only their own data, or data that comes back.
 	free := []string{"msg delete", "msg release", "session release", "dlq cancel"}
+	more := []string{"definitions import", "queue update", "topic set"} // these lose something with some values
 	asking := 0
 	var walk func(c *cobra.Command, path string)
 	walk = func(c *cobra.Command, path string) {
@@ -26,7 +33,7 @@ func TestDestructiveCommandsAsk(t *testing.T) {
 			return
 		}
 		marked := c.Annotations[destructive] != ""
-		if wanted := slices.Contains(verbs, c.Name()) && !slices.Contains(free, path) || path == "definitions import"; marked != wanted {
+		if wanted := slices.Contains(verbs, c.Name()) && !slices.Contains(free, path) || slices.Contains(more, path); marked != wanted {
 			t.Errorf("%s: marked as destructive %v, want %v", path, marked, wanted)
 		}
 		for _, flag := range []string{"yes", "dry-run"} {
@@ -43,6 +50,34 @@ func TestDestructiveCommandsAsk(t *testing.T) {
 	}
 	if asking < 15 {
 		t.Errorf("%d commands ask", asking)
+	}
+}
+
+// closed is a writer that always fails.
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// A wrong column or template is an error of usage. A failed write is not.
+func TestPrintErrors(t *testing.T) {
+	t.Parallel()
+	list := func() table { return table{heading: []string{"NAME"}, rows: [][]string{{"a"}}} }
+	for _, c := range []struct {
+		kind, sort string
+		to         io.Writer
+		want       exit.Code
+	}{
+		{"table", "size", io.Discard, exit.Usage}, {"template={{.name.x}}", "", io.Discard, exit.Usage},
+		{"table", "", closed{}, exit.Failed}, {"csv", "", closed{}, exit.Failed}, {"name", "", closed{}, exit.Failed},
+		{"json", "", closed{}, exit.Failed}, {"jsonl", "", closed{}, exit.Failed}, {"yaml", "", closed{}, exit.Failed},
+		{"template={{.name}}", "", closed{}, exit.Failed},
+	} {
+		format, err := output.Parse(c.kind, nil, c.sort)
+		clustertest.Must(t, err)
+		err = (&printer{out: c.to, format: format}).print(map[string]string{"name": "a"}, list)
+		if got := exit.CodeOf(err); got != c.want {
+			t.Errorf("-o %s --sort %q: exit code %d, want %d: %v", c.kind, c.sort, got, c.want, err)
+		}
 	}
 }
 

@@ -260,9 +260,11 @@ func stdin(cmd *cobra.Command, what string, asked bool) (io.Reader, error) {
 
 func queueUpdateCommand(o *options) *cobra.Command {
 	var given []string
+	q := &question{}
 	c := &cobra.Command{
 		Use: "update NAME --attribute Name=Value", Short: "Change attributes of a queue", Args: arguments.Exactly("NAME"),
-		Long: "Change attributes of a queue; all others stay as they are. An empty value removes a Policy or a RedrivePolicy.\n\n" +
+		Long: "Change attributes of a queue; all others stay as they are. An empty value removes a Policy or a RedrivePolicy.\n" +
+			"The command asks before it shortens the deduplication window or the retention period.\n\n" +
 			"seriatim queue show NAME prints the attributes.",
 		Example: "  seriatim queue update orders.fifo --attribute VisibilityTimeout=120\n" +
 			"  seriatim queue update jobs -a " +
@@ -277,15 +279,24 @@ func queueUpdateCommand(o *options) *cobra.Command {
 			if len(attrs) == 0 {
 				return exit.New(exit.Usage, errors.New("--attribute is missing"), "name the change: --attribute VisibilityTimeout=60")
 			}
+			known := attributes.Describe()
+			err = q.askLoss(cmd, p, "queue", args[0], known, attrs, func() (map[string]string, error) {
+				return native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (map[string]string, error) {
+					return c.QueueAttributes(ctx, qualifiedOf(args[0]))
+				})
+			})
+			if err != nil {
+				return err
+			}
 			err = changeQueue(cmd, n, p, args[0], "updated", func(c *api.Client, ctx context.Context, name string) error {
 				return c.SetQueueAttributes(ctx, name, attrs)
 			})
-			return unknownAttribute(err, attrs, namesOf(attributes.Describe()))
+			return unknownAttribute(err, attrs, namesOf(known))
 		}),
 	}
 	c.Flags().StringArrayVarP(&given, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
 	completeAttributes(c, attributes.Describe())
-	return c
+	return q.of(c)
 }
 
 func queueTagCommand(o *options) *cobra.Command {

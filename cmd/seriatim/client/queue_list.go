@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/output"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/top"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 	"github.com/seriatimq/seriatim/transport/ops/document"
@@ -52,20 +54,51 @@ func queueListCommand(o *options) *cobra.Command {
 			if p.format.Kind() != output.Table && len(queues) > 0 && queues[0].Live == nil {
 				w.addLive(cmd.Context(), list, prefix, queues)
 			}
-			return p.print(map[string]any{"queues": queues}, func() table {
-				t := table{heading: []string{"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED", "OLDEST", "GROUPS", "BLOCKED",
-					"DEDUP IDS", "SENT/S", "RECEIVED/S", "DELETED/S", "DEAD LETTERS", "PAUSED"}, wideFrom: 6}
-				for _, q := range queues {
-					t.add(append([]string{q.Name, q.Type, decimal(q.Visible), decimal(q.InFlight), decimal(q.Delayed), decimal(q.Deferred)},
-						liveCells(q.Live)...)...)
-				}
-				return t
-			})
+			return p.print(map[string]any{"queues": queues}, func() table { return queueTable(queues) })
 		}),
 	}
 	c.Flags().StringVar(&prefix, "prefix", "", "only names that begin with this")
 	c.Flags().BoolVar(&counts, "counts", true, "ask every queue for its message counts")
 	return c
+}
+
+func queueTable(queues []queueInfo) table {
+	t := table{heading: []string{
+		"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED", "OLDEST", "GROUPS", "BLOCKED",
+		"DEDUP IDS", "SENT/S", "RECEIVED/S", "DELETED/S", "DEAD LETTERS", "PAUSED",
+	}, wideFrom: 6}
+	for _, q := range queues {
+		t.add(append([]string{q.Name, q.Type, decimal(q.Visible), decimal(q.InFlight), decimal(q.Delayed), decimal(q.Deferred)},
+			liveCells(q.Live)...)...)
+	}
+	return t
+}
+
+// openTop returns the source of seriatim top.
+func (o *options) openTop(cmd *cobra.Command) (*top.Source, error) {
+	w, _, err := o.open(cmd)
+	if err != nil {
+		return nil, err
+	}
+	n, err := native.Open(w.api)
+	if err != nil {
+		return nil, err
+	}
+	return &top.Source{
+		Native: n, Get: w.get, Qualified: w.qualified, Address: strings.Join(w.api.Addresses, ", "),
+		Queues: func(ctx context.Context) (output.Grid, error) {
+			list, err := listQueues(ctx, n, "")
+			if err != nil {
+				return output.Grid{}, err
+			}
+			queues, err := w.countByAdmin(ctx, list, "")
+			if err != nil && ctx.Err() == nil { // the user may lack access to the admin port
+				queues, err = describeAll(ctx, n, list.names)
+			}
+			t := queueTable(queues)
+			return output.Grid{Heading: t.heading, Rows: t.rows}, err
+		},
+	}, nil
 }
 
 // liveCells returns the wide columns of a queue, with dashes for what the admin port did not tell.
@@ -176,8 +209,10 @@ func (w *wire) countByAdmin(ctx context.Context, list queueList, prefix string) 
 	queues := make([]queueInfo, 0, len(list.names))
 	for _, name := range list.names {
 		if c, exists := found[name]; exists { // else it was deleted meanwhile
-			queues = append(queues, queueInfo{Name: name, URL: list.base + name, Type: typeOf(name), Visible: c.Visible,
-				InFlight: c.InFlight, Delayed: c.Delayed, Deferred: c.Deferred, Live: &c})
+			queues = append(queues, queueInfo{
+				Name: name, URL: list.base + name, Type: typeOf(name), Visible: c.Visible,
+				InFlight: c.InFlight, Delayed: c.Delayed, Deferred: c.Deferred, Live: &c,
+			})
 		}
 	}
 	return queues, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/progress"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
@@ -49,13 +50,13 @@ func redriveCommand(o *options) *cobra.Command {
 	names(o.completeQueues).of(c, "to")
 	fl.IntVar(&f.rate, "rate", 0, "messages per second, 1 to 500 (default: as fast as possible)")
 	fl.BoolVar(&f.detach, "detach", false, "start it and do not wait")
-	fl.StringVar(&f.report, "progress", progressAuto, progressHelp)
-	complete(c, "progress", progressAuto, progressJSON, progressNone)
+	fl.StringVar(&f.report, "progress", progress.Auto, progress.Help)
+	complete(c, "progress", progress.Forms...)
 	return f.asked.of(c)
 }
 
 func redrive(cmd *cobra.Command, n *native.Conn, p *printer, f *redriveFlags, queue string) error {
-	show, err := newProgress(cmd.ErrOrStderr(), f.report)
+	show, err := p.progress(f.report)
 	if err != nil {
 		return err
 	}
@@ -116,10 +117,10 @@ func movedText(moved int64) string {
 }
 
 // follow reports the progress of a task until it is over. It cancels the task if ctx ends first.
-func follow(ctx context.Context, n *native.Conn, name, arn, id string, show *progress) (moveTask, error) {
+func follow(ctx context.Context, n *native.Conn, name, arn, id string, show *progress.Bar) (moveTask, error) {
 	ticks := time.NewTicker(redrivePoll)
 	defer ticks.Stop()
-	defer show.over()
+	defer show.End()
 	for {
 		tasks, err := moveTasks(ctx, n, name, arn)
 		if ctx.Err() != nil {
@@ -134,7 +135,7 @@ func follow(ctx context.Context, n *native.Conn, name, arn, id string, show *pro
 			return moveTask{}, exit.New(exit.Failed, errors.New("the redrive is not listed any more"),
 				"the queue was deleted, or newer redrives replaced it in the list")
 		}
-		show.moved(tasks[i].Moved, tasks[i].ToMove)
+		show.Count("moved", tasks[i].Moved, tasks[i].ToMove)
 		if tasks[i].Status != taskRunning {
 			return tasks[i], nil
 		}
@@ -231,13 +232,21 @@ func deadLetterShowCommand(o *options) *cobra.Command {
 			return p.print(doc, func() table {
 				t := table{heading: []string{"MESSAGE ID", "FROM", "GROUP", "SENT", "REASON", "BODY"}}
 				for _, m := range letters {
-					t.add(m.MessageID, orDash(m.Source), orDash(m.GroupID), clockTime(decimal(m.SentAtMs)), orDash(m.Reason),
+					t.add(m.MessageID, orDash(m.Source), orDash(m.GroupID), clockTime(decimal(m.SentAtMs)), m.reason(),
 						shortened(m.Body))
 				}
 				return t
 			})
 		}),
 	}
+}
+
+// reason says why the message is here.
+func (l *deadLetter) reason() string {
+	if l.Reason == "" && l.Source != "" {
+		return "received " + plural.Count(int(l.Receives), "time", "times")
+	}
+	return orDash(l.Reason)
 }
 
 // deadLetters returns the first messages of a dead-letter queue.

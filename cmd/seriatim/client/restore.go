@@ -17,6 +17,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/progress"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -46,7 +47,7 @@ func backupRestoreCommand(o *options) *cobra.Command {
 			"  seriatim backup restore nightly.backup --without-access-keys\n" +
 			"  aws s3 cp s3://backups/orders.backup - | seriatim backup restore -",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			show, err := newProgress(cmd.ErrOrStderr(), report)
+			show, err := p.progress(report)
 			if err != nil {
 				return err
 			}
@@ -82,10 +83,10 @@ func backupRestoreCommand(o *options) *cobra.Command {
 			})
 		}),
 	}
-	c.Flags().StringVar(&report, "progress", progressAuto, progressHelp)
+	c.Flags().StringVar(&report, "progress", progress.Auto, progress.Help)
 	c.Flags().StringVar(&secretsKey, "secrets-key", "", "file secrets.key of a node that was a member when the backup was made")
 	c.Flags().BoolVar(&without, "without-access-keys", false, "leave the access keys of the backup out")
-	complete(c, "progress", progressAuto, progressJSON, progressNone)
+	complete(c, "progress", progress.Forms...)
 	return c
 }
 
@@ -142,13 +143,13 @@ func openBackup(name string, stdin io.Reader) (backup io.ReadCloser, size int64,
 
 // restoreBackup uploads a backup and waits until all of it is restored.
 func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, secretsKey []byte, withoutAccessKeys bool,
-	show *progress) (cluster.Restored, error) {
+	show *progress.Bar) (cluster.Restored, error) {
 	response, err := w.stream(ctx, false, func(base string) (*http.Request, error) {
 		target := base + "/v1/restore"
 		if withoutAccessKeys {
 			target += "?without-access-keys=true"
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, io.NopCloser(show.reading(backup)))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, io.NopCloser(show.Reading(backup, size)))
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +162,7 @@ func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, 
 		request.Header.Set("Expect", "100-continue")
 		return request, nil
 	}, 0)
-	show.end()
+	show.End()
 	if err != nil {
 		return cluster.Restored{}, err
 	}

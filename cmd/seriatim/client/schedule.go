@@ -24,12 +24,12 @@ func sequenceText(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// parseSequence is the inverse of sequenceText.
-func parseSequence(text string) (uint64, error) {
+// parseSequence is the inverse of sequenceText. what names the flag or argument in an error.
+func parseSequence(what, text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, exit.New(exit.Usage, fmt.Errorf("%q is no sequence number", text),
-			"seriatim msg schedule prints it, and seriatim msg peek QUEUE shows the scheduled messages")
+		return 0, exit.New(exit.Usage, fmt.Errorf("%s %q is no sequence number", what, text),
+			"seriatim msg peek QUEUE shows the sequence numbers")
 	}
 	return n, nil
 }
@@ -153,7 +153,7 @@ func cancelScheduledCommand(o *options) *cobra.Command {
 func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool, q *question, args []string) error {
 	numbers := make([]uint64, len(args)-1)
 	for i, text := range args[1:] {
-		number, err := parseSequence(text)
+		number, err := parseSequence("SEQUENCE-NUMBER", text)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/progress"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/transfer"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
@@ -38,8 +39,8 @@ type rateFlags struct {
 
 func (f *rateFlags) bind(c *cobra.Command) {
 	c.Flags().Float64Var(&f.rate, "rate", 0, "most messages a second (default: as fast as possible)")
-	c.Flags().StringVar(&f.report, "progress", progressAuto, progressHelp)
-	complete(c, "progress", progressAuto, progressJSON, progressNone)
+	c.Flags().StringVar(&f.report, "progress", progress.Auto, progress.Help)
+	complete(c, "progress", progress.Forms...)
 }
 
 // pace checks the rate.
@@ -148,7 +149,7 @@ func (f *sendFlags) messageOf(cmd *cobra.Command, body string) (*api.Message, er
 
 // sendMany sends the lines of a file, or one message several times.
 func (f *sendFlags) sendMany(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-	show, err := newProgress(cmd.ErrOrStderr(), f.many.report)
+	show, err := p.progress(f.many.report)
 	if err != nil {
 		return err
 	}
@@ -187,11 +188,11 @@ func (f *sendFlags) sendMany(cmd *cobra.Command, n *native.Conn, p *printer, arg
 				p.say("not sent: message %d: %s", o.Number, refusal)
 			}
 		},
-		Report: func(answered int64) { show.counted("sent", answered, total) },
+		Report: func(answered int64) { show.Count("sent", answered, total) },
 	}
 	begun := time.Now()
 	out, err := feed.Run(cmd.Context(), n)
-	show.over()
+	show.End()
 	return p.sentMany(out, begun, err)
 }
 

@@ -76,14 +76,6 @@ func subscriptionShowCommand(o *options) *cobra.Command {
 	}
 }
 
-// subscriptionAttributeNames returns the names of the attributes that you can set on a subscription.
-func subscriptionAttributeNames() (names []string) {
-	for _, a := range attributes.DescribeSubscriptions() {
-		names = append(names, a.Name)
-	}
-	return names
-}
-
 func subscriptionSetCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "set TOPIC QUEUE|URL NAME=VALUE...", Short: "Change attributes of a subscription",
@@ -106,7 +98,7 @@ func subscriptionSetCommand(o *options) *cobra.Command {
 				return c.SetSubscriptionAttributes(ctx, s.arn, changed)
 			})
 			if err != nil {
-				return unknownAttribute(err, changed, subscriptionAttributeNames())
+				return unknownAttribute(err, changed, namesOf(attributes.DescribeSubscriptions()))
 			}
 			return p.done(map[string]any{"subscriptionArn": s.arn, "updated": true}, "the subscription of %s to %s updated", s.subscriber(),
 				s.Topic)

@@ -140,9 +140,11 @@ func topicShowCommand(o *options) *cobra.Command {
 }
 
 func topicSetCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	q := &question{}
+	return q.of(&cobra.Command{
 		Use: "set TOPIC NAME=VALUE...", Short: "Change attributes of a topic", Args: arguments.AtLeast("TOPIC", "NAME=VALUE"),
-		Long: "Change attributes of a topic, all or none; the others stay as they are.\n\n" +
+		Long: "Change attributes of a topic, all or none; the others stay as they are. The command asks before it shortens the\n" +
+			"deduplication window or the archive.\n\n" +
 			"seriatim topic show TOPIC prints the attributes.",
 		Example:           "  seriatim topic set sales.fifo ContentBasedDeduplication=true DeduplicationWindowSeconds=86400",
 		ValidArgsFunction: o.completeTopicChanges,
@@ -151,15 +153,24 @@ func topicSetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			known := attributes.DescribeTopics()
+			err = q.askLoss(cmd, p, "topic", args[0], known, changes, func() (map[string]string, error) {
+				return native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (map[string]string, error) {
+					return c.TopicAttributes(ctx, qualifiedOf(args[0]))
+				})
+			})
+			if err != nil {
+				return err
+			}
 			err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
 				return c.SetTopicAttributes(ctx, qualifiedOf(args[0]), changes)
 			})
 			if err != nil {
-				return unknownAttribute(err, changes, attributes.TopicNames())
+				return unknownAttribute(err, changes, namesOf(known))
 			}
 			return changedTopic(p, args[0], "updated")
 		}),
-	}
+	})
 }
 
 // completeTopicChanges offers the names of topics, and then attributes.

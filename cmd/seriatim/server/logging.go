@@ -19,8 +19,9 @@ func newLogger(out io.Writer, cfg LoggingConfig) (*slog.Logger, *recentLog) {
 	if err != nil {
 		level = slog.LevelInfo // validate has checked it
 	}
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: shortTime}
 	recent := &recentLog{to: out, records: records.NewRing(logRecordsBytes, time.Now())}
+	recent.level.Set(level)
+	options := &slog.HandlerOptions{Level: &recent.level, ReplaceAttr: shortTime}
 	if cfg.Format == "text" || cfg.Format == "auto" && isTerminal(out) {
 		return slog.New(recent.records.Handler(slog.NewTextHandler(recent, options))), recent
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"io"
+	"log/slog"
 	"sync"
 
 	"github.com/seriatimq/seriatim/transport/ops/records"
@@ -14,6 +15,7 @@ const recentBytes = 256 << 10
 type recentLog struct {
 	to      io.Writer
 	records *records.Ring // the newest records, for the admin port
+	level   slog.LevelVar // the lowest level of the log
 
 	mu    sync.Mutex
 	lines [][]byte // oldest first

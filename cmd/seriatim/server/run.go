@@ -230,7 +230,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Policies: &ops.Policies{Decide: decider.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
 		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused, Spans: r.spans,
 		LastBackup: r.backup.at(), OnBackup: func(at time.Time) { r.backup.keep(cfg.Node.DataDir, at, p.log) },
-		Open: open, AuditRecords: r.auditRecords, LogRecords: p.logRecords(),
+		Open: open, AuditRecords: r.auditRecords, LogRecords: p.logRecords(), LogLevel: p.logLevel(),
 		Connections: func() (ofClients, ofOperators transport.Connections) {
 			return counts(&clients, clientsMax), counts(&operators, adminMax)
 		},
@@ -287,6 +287,14 @@ func (p program) logRecords() *records.Ring {
 		return nil
 	}
 	return p.recent.records
+}
+
+// logLevel returns the level of the log, nil if it is fixed.
+func (p program) logLevel() *slog.LevelVar {
+	if p.recent == nil {
+		return nil
+	}
+	return &p.recent.level
 }
 
 // debug returns the documents of the admin port that only the process can write.

@@ -151,13 +151,16 @@ func gossipKey(path string) ([]byte, error) {
 
 // adminURL returns the URL of the admin port for other machines. For a port on all addresses the
 // host is empty, and the other nodes insert the node's address.
-func adminURL(listen string, secure bool) string {
+func adminURL(listen string, secure bool) string { return portURL(listen, secure, "") }
+
+// portURL returns the URL of a port. everywhere is the host of a port on all addresses.
+func portURL(listen string, secure bool, everywhere string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return ""
 	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = ""
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = everywhere
 	}
 	return map[bool]string{false: "http", true: "https"}[secure] + "://" + net.JoinHostPort(host, port)
 }
@@ -165,14 +168,9 @@ func adminURL(listen string, secure bool) string {
 // clientURL returns the URL of the client port for snippets. A port on all addresses is called by
 // the name of this machine.
 func clientURL(listen string, secure bool) string {
-	host, port, err := net.SplitHostPort(listen)
+	name, err := os.Hostname()
 	if err != nil {
-		return ""
+		name = "localhost"
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		if host, err = os.Hostname(); err != nil {
-			host = "localhost"
-		}
-	}
-	return map[bool]string{false: "http", true: "https"}[secure] + "://" + net.JoinHostPort(host, port)
+	return portURL(listen, secure, name)
 }

@@ -17,7 +17,7 @@ import (
 // Step is one change of a cluster.
 type Step struct {
 	Text  string // in the imperative, for a plan
-	Drops bool   // it removes something
+	Drops bool   // it removes something, or lowers an attribute so that messages or ids are lost
 	do    func(context.Context) error
 }
 
@@ -85,12 +85,11 @@ func (p *Plan) Apply(ctx context.Context, done func(Step)) error {
 func fixed(all []Difference, prune bool) error {
 	var err error
 	for _, d := range all {
-		known := map[string][]attributes.Described{queueObject: attributes.Describe(), topicObject: attributes.DescribeTopics()}[d.Object]
-		i := slices.IndexFunc(known, func(k attributes.Described) bool { return k.Name == d.Value && k.Fixed })
-		if i < 0 || d.Kind == Remove && !prune {
+		known := described(d.Object, d.Value)
+		if !known.Fixed || d.Kind == Remove && !prune {
 			continue
 		}
-		have, want := cmp.Or(d.Have, known[i].Default), cmp.Or(d.Want, known[i].Default)
+		have, want := cmp.Or(d.Have, known.Default), cmp.Or(d.Want, known.Default)
 		if have != want {
 			err = errors.Join(err, fmt.Errorf("%s of the %s %s is %q and cannot become %q", d.Value, d.Object, d.Name, have, want))
 		}
@@ -110,11 +109,11 @@ func (p *planner) add(drops bool, text string, do func(context.Context, *api.Cli
 // withARNs names the attributes with ARNs, which are set when the cluster's place is known.
 var withARNs = map[string]bool{"Policy": true, "RedrivePolicy": true, "RedriveAllowPolicy": true}
 
-// split separates the attributes with ARNs.
+// split separates the attributes with ARNs, and those with variables.
 func split(all map[string]string) (plain, later map[string]string) {
 	plain, later = map[string]string{}, map[string]string{}
 	for name, value := range all {
-		if withARNs[name] {
+		if withARNs[name] || hasVariables(value) {
 			later[name] = value
 		} else {
 			plain[name] = value
@@ -132,37 +131,27 @@ func (p *planner) placed(all map[string]string) map[string]string {
 	return out
 }
 
-// createQueues creates queues, dead-letter queues first, and then sets their policies.
+// createQueues creates all queues, and then sets their policies, which may name any of them.
 func (p *planner) createQueues(list []Difference) {
-	var queues []Queue
+	policies := map[string]map[string]string{}
 	for _, d := range list {
 		if d.Value != "" {
 			continue
 		}
 		i := slices.IndexFunc(p.want.Queues, func(q Queue) bool { return q.Name == d.Name })
-		queues = append(queues, p.want.Queues[i])
-	}
-	targets := func(name string) int {
-		for _, q := range queues {
-			if strings.Contains(q.Attributes["RedrivePolicy"], ":"+name+`"`) {
-				return 0
-			}
-		}
-		return 1
-	}
-	slices.SortStableFunc(queues, func(a, b Queue) int { return cmp.Compare(targets(a.Name), targets(b.Name)) })
-	for _, q := range queues {
+		q := p.want.Queues[i]
 		plain, later := split(q.Attributes)
+		if len(later) > 0 {
+			policies[q.Name] = later
+		}
 		p.add(false, "create the queue "+q.Name, func(ctx context.Context, c *api.Client) error {
 			arn, err := c.CreateQueue(ctx, q.Name, plain, q.Tags)
 			p.place.learn(arn)
 			return err
 		})
-		if len(later) > 0 {
-			p.add(false, "set "+names(later)+" of the queue "+q.Name, func(ctx context.Context, c *api.Client) error {
-				return c.SetQueueAttributes(ctx, q.Name, p.placed(later))
-			})
-		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
+		p.setQueue(name, policies[name], nil, nil)
 	}
 }
 
@@ -243,10 +232,12 @@ func (p *planner) values(list []Difference, set func(name string, attrs, tags ma
 			case isTag:
 				tags[tag] = d.Want
 			default:
+				known := described(d.Object, d.Value)
 				attrs[d.Value] = d.Want
 				if d.Kind == Remove {
-					attrs[d.Value], drops = initial(d.Object, d.Value), true
+					attrs[d.Value] = known.Default
 				}
+				drops = drops || d.Kind == Remove || known.Loss(cmp.Or(d.Have, known.Default), d.Want) != ""
 			}
 		}
 		set(name, attrs, tags, untag)
@@ -256,17 +247,17 @@ func (p *planner) values(list []Difference, set func(name string, attrs, tags ma
 	}
 }
 
-// initial returns the default of an attribute.
-func initial(object, name string) string {
+// described returns the description of an attribute.
+func described(object, name string) attributes.Described {
 	known := map[string][]attributes.Described{
 		queueObject: attributes.Describe(), topicObject: attributes.DescribeTopics(),
 		subscriptionObject: attributes.DescribeSubscriptions(),
 	}[object]
 	i := slices.IndexFunc(known, func(k attributes.Described) bool { return k.Name == name })
 	if i < 0 {
-		return ""
+		return attributes.Described{}
 	}
-	return known[i].Default
+	return known[i]
 }
 
 func (p *planner) setQueue(name string, attrs, tags map[string]string, untag []string) {

@@ -2,9 +2,11 @@ package definitions
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -16,6 +18,18 @@ func (p *planner) post(drops bool, text string, path func(context.Context) (stri
 			return err
 		}
 		return p.cluster.Post(ctx, to, in, &struct{}{})
+	}})
+}
+
+// postPolicy adds a step that stores the policy of a user. Steps before it may teach the place.
+func (p *planner) postPolicy(u Policy, name string) {
+	p.plan.Steps = append(p.plan.Steps, Step{"store the policy of the user " + name, false, func(ctx context.Context) error {
+		if hasVariables(u.Policy) && p.place == (place{}) {
+			return exit.New(exit.Conflict, errors.New("the ARNs of the cluster are unknown, because it has no queue and no topic"),
+				"create a queue, or write the region and the account into the policy")
+		}
+		return p.cluster.Post(ctx, policiesPath, document.UserPolicy{Account: u.Account, User: u.User, Policy: p.place.fill(u.Policy)},
+			&struct{}{})
 	}})
 }
 
@@ -72,9 +86,7 @@ func (p *planner) policies(list []Difference) {
 			}
 			continue
 		}
-		u := policyOf(p.want, d.Name)
-		p.post(false, "store the policy of the user "+d.Name, at(policiesPath),
-			document.UserPolicy{Account: u.Account, User: u.User, Policy: u.Policy})
+		p.postPolicy(policyOf(p.want, d.Name), d.Name)
 	}
 }
 

@@ -227,7 +227,36 @@ func (c *Cluster) policies(ctx context.Context, d *Document) error {
 	for _, p := range list.Policies {
 		d.Policies = append(d.Policies, Policy{other(p.Account, own), p.User, p.Policy})
 	}
+	if err == nil && d.place == (place{}) { // queues and topics were not read
+		d.place, err = c.findPlace(ctx)
+	}
+	for i := range d.Policies {
+		d.Policies[i].Policy = d.place.localize(d.Policies[i].Policy)
+	}
 	return err
+}
+
+// findPlace returns the place of the cluster, unknown without a queue and a topic.
+func (c *Cluster) findPlace(ctx context.Context) (p place, err error) {
+	err = c.Native.Do(ctx, 0, func(ctx context.Context, to *api.Client) error {
+		queues, _, err := to.Queues(ctx, "")
+		if err != nil {
+			return err
+		}
+		if len(queues) > 0 {
+			listed, err := to.QueueAttributes(ctx, queues[0])
+			p.learn(listed["QueueArn"])
+			return err
+		}
+		topics, err := to.Topics(ctx)
+		if err != nil || len(topics) == 0 {
+			return err
+		}
+		listed, err := to.TopicAttributes(ctx, topics[0])
+		p.learn(listed["TopicArn"])
+		return err
+	})
+	return p, err
 }
 
 func (c *Cluster) keys(ctx context.Context, d *Document) error {

@@ -90,12 +90,6 @@ type Key struct {
 // place is the region and the account in the ARNs of a cluster; empty: unknown.
 type place struct{ region, account string }
 
-// Variables in the ARNs of a document.
-const (
-	regionHere  = "{region}"
-	accountHere = "{account}"
-)
-
 // learn takes the place from an ARN of a queue or topic.
 func (p *place) learn(arn string) {
 	if parts := strings.Split(arn, ":"); len(parts) >= 6 {
@@ -108,21 +102,35 @@ func (p place) localize(text string) string {
 	if p.region == "" {
 		return text
 	}
-	for _, service := range []string{"sqs", "sns"} {
-		text = strings.ReplaceAll(text, "arn:aws:"+service+":"+p.region+":"+p.account+":", Here(service))
+	for _, service := range services {
+		text = strings.ReplaceAll(text, p.prefix(service), Here(service))
 	}
 	return text
 }
 
-// fill replaces variables by the place.
+// fill replaces the variables that localize wrote by the place.
 func (p place) fill(text string) string {
-	return strings.NewReplacer(regionHere, p.region, accountHere, p.account).Replace(text)
+	for _, service := range services {
+		text = strings.ReplaceAll(text, Here(service), p.prefix(service))
+	}
+	return text
+}
+
+// hasVariables reports whether fill would change a text.
+func hasVariables(text string) bool {
+	return slices.ContainsFunc(services, func(service string) bool { return strings.Contains(text, Here(service)) })
+}
+
+// services are those whose ARNs have variables.
+var services = []string{"sqs", "sns"}
+
+// prefix returns the beginning of the ARNs of a service.
+func (p place) prefix(service string) string {
+	return "arn:aws:" + service + ":" + p.region + ":" + p.account + ":"
 }
 
 // Here returns the beginning of the ARNs of a service, with variables.
-func Here(service string) string {
-	return "arn:aws:" + service + ":" + regionHere + ":" + accountHere + ":"
-}
+func Here(service string) string { return place{"{region}", "{account}"}.prefix(service) }
 
 // Read reads a document in YAML or JSON, and checks it.
 func Read(from io.Reader) (*Document, error) {

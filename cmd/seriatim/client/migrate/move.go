@@ -22,11 +22,11 @@ const (
 	// FIFO queue hands out no message of a group while an earlier one is in flight.
 	moversMax = 16
 	// idleWait is the long poll of a receive. A queue is empty after one poll without a message.
-	idleWait  = 2 * time.Second
-	batchSize = 10
-	// hidden is the visibility timeout at the source. It must exceed the time of a send.
-	hiddenSeconds = 120
-	batchBytes    = 1 << 20
+	idleWait   = 2 * time.Second
+	batchSize  = 10
+	batchBytes = 1 << 20
+	// Hidden is the visibility timeout at the source. It must exceed the time of a send.
+	Hidden = 2 * time.Minute
 )
 
 // Move describes the messages of a queue to move.
@@ -69,15 +69,15 @@ func (s *Source) Count(ctx context.Context, q Queue) (available, hidden int64, e
 func (s *Source) Move(ctx context.Context, n *native.Conn, m Move) (int64, error) {
 	var moved atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	for range moversMax {
+	for range m.Pace.AtOnce(moversMax, batchSize) {
 		g.Go(func() error {
 			for {
-				if err := m.Pace.Wait(ctx, moved.Load()); err != nil {
-					return err
-				}
 				count, err := s.moveBatch(ctx, n, &m)
 				m.Report(moved.Add(count))
 				if err != nil || count == 0 {
+					return err
+				}
+				if err := m.Pace.Wait(ctx, count); err != nil {
 					return err
 				}
 			}
@@ -92,7 +92,7 @@ func (s *Source) moveBatch(ctx context.Context, n *native.Conn, m *Move) (int64,
 	var out struct{ Messages []received }
 	err := s.call(ctx, "ReceiveMessage", map[string]any{
 		"QueueUrl": m.From.URL, "MaxNumberOfMessages": batchSize, "WaitTimeSeconds": int(idleWait / time.Second),
-		"VisibilityTimeout": hiddenSeconds, "AttributeNames": []string{"All"}, "MessageAttributeNames": []string{"All"},
+		"VisibilityTimeout": int(Hidden / time.Second), "AttributeNames": []string{"All"}, "MessageAttributeNames": []string{"All"},
 	}, &out, idleWait)
 	if err != nil {
 		return 0, err

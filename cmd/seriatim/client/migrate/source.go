@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,15 +25,12 @@ import (
 // Service is a kind of source.
 type Service string
 
-// Services.
+// Kinds of sources.
 const (
 	SQS       Service = "sqs"
 	ElasticMQ Service = "elasticmq"
 	YMQ       Service = "ymq"
 )
-
-// Services lists the kinds of sources.
-func Services() []Service { return []Service{SQS, ElasticMQ, YMQ} }
 
 // Region returns the default region of a service.
 func (s Service) Region() string {
@@ -137,6 +135,14 @@ func (s *Source) call(ctx context.Context, action string, in, out any, wait time
 // refusedError is a refusal by the source.
 type refusedError struct {
 	action, code, text string
+	status             int
+}
+
+// unsupported reports whether the source does not know the action.
+func (e *refusedError) unsupported() bool {
+	code := e.code[strings.LastIndexByte(e.code, '.')+1:] // without a prefix such as AWS.SimpleQueueService
+	return slices.Contains([]string{"InvalidAction", "UnknownOperationException", "UnsupportedOperation", "NotImplemented"}, code) ||
+		e.status == http.StatusNotFound || e.status == http.StatusNotImplemented
 }
 
 // Error returns the code and the text of the source.
@@ -152,7 +158,7 @@ func refusal(action string, status int, answer []byte) error {
 	}
 	_ = json.Unmarshal(answer, &body) // otherwise the status suffices
 	code := body.Type[strings.LastIndexByte(body.Type, '#')+1:]
-	e := &refusedError{action, cmp.Or(code, fmt.Sprintf("HTTP %d", status)), cmp.Or(body.Message, body.Upper)}
+	e := &refusedError{action, cmp.Or(code, fmt.Sprintf("HTTP %d", status)), cmp.Or(body.Message, body.Upper), status}
 	switch {
 	case status == http.StatusForbidden || status == http.StatusUnauthorized || strings.Contains(code, "AccessDenied") ||
 		strings.Contains(code, "Token") || strings.Contains(code, "Signature"):
@@ -236,7 +242,7 @@ func (s *Source) definition(ctx context.Context, q Queue) (definitions.Queue, st
 	}
 	var tagged struct{ Tags map[string]string }
 	err = s.call(ctx, "ListQueueTags", map[string]any{"QueueUrl": q.URL}, &tagged, 0)
-	if _, refused := errors.AsType[*refusedError](err); err != nil && !refused { // some services have no tags
+	if refused, ok := errors.AsType[*refusedError](err); err != nil && (!ok || !refused.unsupported()) { // some services have no tags
 		return definitions.Queue{}, "", err
 	}
 	note := ""

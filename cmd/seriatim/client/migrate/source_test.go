@@ -93,6 +93,35 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A source without tags is read, and any other refusal of the tags is an error.
+func TestTagsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status int
+		text   string
+		read   bool
+	}{
+		{http.StatusBadRequest, `{"__type":"InvalidAction"}`, true},
+		{http.StatusBadRequest, `{"__type":"com.amazonaws.sqs#AWS.SimpleQueueService.UnsupportedOperation"}`, true},
+		{http.StatusBadRequest, `{"__type":"com.amazonaws.sqs#UnsupportedOperation"}`, true},
+		{http.StatusBadRequest, `{"__type":"UnknownOperationException"}`, true},
+		{http.StatusNotImplemented, `{"__type":"NotImplemented"}`, true}, {http.StatusNotFound, ``, true},
+		{http.StatusForbidden, `{"__type":"com.amazonaws.sqs#AccessDeniedException","message":"no"}`, false},
+		{http.StatusBadRequest, `{"__type":"RequestThrottled"}`, false}, {http.StatusServiceUnavailable, `busy`, false},
+	} {
+		s := answering(t, Options{}, func(action string) (int, string) {
+			if action == "ListQueueTags" {
+				return c.status, c.text
+			}
+			return http.StatusOK, `{"Attributes":{"QueueArn":"arn:aws:sqs:us-east-1:1:q"}}`
+		}, func(*http.Request) {})
+		_, _, err := s.Definitions(t.Context(), []Queue{{"q", "http://h/1/q"}})
+		if (err == nil) != c.read {
+			t.Errorf("%d %s: %v", c.status, c.text, err)
+		}
+	}
+}
+
 // A received message keeps what a sender gave it. Its id at the source is the deduplication id.
 func TestMessage(t *testing.T) {
 	t.Parallel()

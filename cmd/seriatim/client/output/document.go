@@ -3,8 +3,10 @@ package output
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"text/template"
 
 	"gopkg.in/yaml.v3"
 )
@@ -29,10 +31,11 @@ func (f Format) writeDocument(to io.Writer, document any) error {
 	if err != nil {
 		return err
 	}
-	if err := f.template.Execute(to, value); err != nil {
-		return fmt.Errorf("the template of -o: %w", err)
+	err = f.template.Execute(to, value)
+	if _, wrong := errors.AsType[template.ExecError](err); wrong {
+		return UsageError{fmt.Errorf("the template of -o: %w", err)}
 	}
-	return nil
+	return err
 }
 
 // newEncoder returns an encoder that leaves <, > and & readable.

@@ -77,6 +77,13 @@ func (f Format) OfDocument() bool {
 	return f.kind == JSON || f.kind == Lines || f.kind == YAML || f.kind == templated
 }
 
+// UsageError is an error of --columns, --sort or the template of -o. Other errors are those of the
+// writer.
+type UsageError struct{ error }
+
+// Unwrap returns the error itself.
+func (e UsageError) Unwrap() error { return e.error }
+
 // Write writes a document, or the table from asTable, as the format needs.
 func (f Format) Write(to io.Writer, document any, asTable func() Grid) error {
 	if f.OfDocument() {
@@ -84,7 +91,7 @@ func (f Format) Write(to io.Writer, document any, asTable func() Grid) error {
 	}
 	g := asTable()
 	if err := g.choose(f); err != nil {
-		return err
+		return UsageError{err}
 	}
 	switch f.kind {
 	case CSV:

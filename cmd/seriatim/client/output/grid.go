@@ -36,7 +36,7 @@ func (g *Grid) choose(f Format) error {
 			if f.falling {
 				a, b = b, a
 			}
-			return compareCells(a[at], b[at])
+			return CompareCells(a[at], b[at])
 		})
 	}
 	switch {
@@ -118,9 +118,9 @@ func (g *Grid) keepRows(names []string) error {
 	return nil
 }
 
-// compareCells compares numbers, durations and sizes by their value, and other texts by letters. A
+// CompareCells compares numbers, durations and sizes by their value, and other texts by letters. A
 // cell without a value is the smallest.
-func compareCells(a, b string) int {
+func CompareCells(a, b string) int {
 	x, isNumber := valueOf(a)
 	y, alsoNumber := valueOf(b)
 	switch {
@@ -177,7 +177,7 @@ func (g *Grid) write(to io.Writer, colour bool) error {
 		for i, cell := range row {
 			shown := cell
 			if colour {
-				shown = coloured(cell, n == 0 && len(g.Heading) > 0)
+				shown = Coloured(cell, n == 0 && len(g.Heading) > 0)
 			}
 			_, _ = out.WriteString(shown) // Flush returns the error
 			if i < len(row)-1 {

@@ -49,8 +49,8 @@ var colours = map[string]string{
 	"failed": red, "critical": red, "blocked": red, "unreachable": red, "lost": red, "dead letter": red,
 }
 
-// coloured returns a cell with its colour.
-func coloured(cell string, heading bool) string {
+// Coloured returns a cell with its colour.
+func Coloured(cell string, heading bool) string {
 	if heading {
 		return bold + cell + reset
 	}

@@ -41,7 +41,7 @@ func Export(ctx context.Context, n *native.Conn, queue string, from uint64, pace
 		}
 		lines.Reset()
 		for _, m := range p.messages {
-			if err := encoder.Encode(recordOf(m)); err != nil {
+			if err := encoder.Encode(RecordOf(m)); err != nil {
 				return count, err
 			}
 		}
@@ -54,7 +54,7 @@ func Export(ctx context.Context, n *native.Conn, queue string, from uint64, pace
 			return count, nil
 		}
 		from = p.next
-		if err := pace.Wait(ctx, count); err != nil {
+		if err := pace.Wait(ctx, int64(len(p.messages))); err != nil {
 			return count, err
 		}
 	}

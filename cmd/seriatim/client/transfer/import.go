@@ -1,7 +1,9 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,12 +21,19 @@ import (
 // saveInterval is the time between two writes of the state file.
 const saveInterval = time.Second
 
+// Target identifies a queue. A queue of the same name in another cluster, or made anew, has another.
+type Target struct {
+	ARN     string `json:"arn"`
+	Created string `json:"created"` // CreatedTimestamp
+}
+
 // Import sends the lines of a file to a queue.
 type Import struct {
-	Queue string
-	NewID bool // gives each message a deduplication id of its own
-	Pace  *Pace
-	In    io.Reader
+	Queue  string
+	Target Target // of Queue
+	NewID  bool   // gives each message a deduplication id of its own
+	Pace   *Pace
+	In     io.Reader
 	// StateFile stores which lines were answered; empty: none is kept, as for standard input.
 	StateFile string
 	// Refused is called for each line that a rule refused.
@@ -32,15 +41,29 @@ type Import struct {
 	// Report is called with the number of answered lines, including those of earlier runs.
 	Report func(int64)
 
-	state state
-	saved time.Time
+	state  state
+	saved  time.Time
+	digest digest // of the lines that were read
+}
+
+// digest is the hash of a line and the digest of the line before it.
+type digest []byte
+
+// add returns the digest of one more line.
+func (d digest) add(line []byte) digest {
+	h := sha256.New()
+	_, _ = h.Write(d) // a hash never fails
+	_, _ = h.Write(line)
+	return h.Sum(nil)
 }
 
 // state tells which lines of a file were answered.
 type state struct {
-	Queue string  `json:"queue"`
-	Lines int64   `json:"lines"`          // all up to this one
-	Also  []int64 `json:"also,omitempty"` // and these, in order
+	Target Target  `json:"target"`
+	Lines  int64   `json:"lines"`            // all up to this one
+	Also   []int64 `json:"also,omitempty"`   // and these, in order
+	Last   int64   `json:"last"`             // the last of them
+	Digest digest  `json:"digest,omitempty"` // of the lines up to Last
 }
 
 // StateName returns the name of the state file beside a file.
@@ -48,12 +71,10 @@ func StateName(file, queue string) string {
 	return file + "." + strings.NewReplacer("/", "-", ":", "-").Replace(queue) + ".importing"
 }
 
-// Load reads the state of an interrupted import and returns the number of lines to skip.
-func (i *Import) Load() (lines int64, err error) {
-	i.state = state{Queue: i.Queue}
-	if i.StateFile == "" {
-		return 0, nil
-	}
+// Load reads the state of an interrupted import of a file, and returns the number of lines to skip. It
+// refuses the state of another queue, and that of a file whose answered lines have changed.
+func (i *Import) Load(file io.ReadSeeker) (lines int64, err error) {
+	i.state = state{Target: i.Target}
 	text, err := os.ReadFile(i.StateFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
@@ -61,17 +82,44 @@ func (i *Import) Load() (lines int64, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &i.state)
 	}
-	if err == nil && i.state.Queue != i.Queue {
-		err = fmt.Errorf("it is about the queue %q", i.state.Queue)
+	if err == nil {
+		err = i.check(file)
 	}
 	if err != nil {
-		return 0, exit.New(exit.Usage, fmt.Errorf("%s: %w", i.StateFile, err), "remove the file to import from the beginning")
+		return 0, exit.New(exit.Usage, fmt.Errorf("%s: %w", i.StateFile, err),
+			"it is the state of an interrupted import: add --restart to send all lines of the file from the beginning")
 	}
 	return i.state.Lines, nil
 }
 
-// Run imports the lines. At the end it removes the state file, and after an error it writes it. It
-// sends nothing if the state file cannot be written.
+// check compares the loaded state with the queue and the file.
+func (i *Import) check(file io.ReadSeeker) error {
+	switch {
+	case i.state.Target.ARN != i.Target.ARN:
+		return fmt.Errorf("it is about the queue %s, and this one is %s", i.state.Target.ARN, i.Target.ARN)
+	case i.state.Target != i.Target:
+		return errors.New("it is about another queue of this name, which was created at another time")
+	}
+	in, found := newLines(file), digest(nil)
+	for in.number < i.state.Last {
+		line, _, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		found = found.add(line)
+	}
+	if !bytes.Equal(found, i.state.Digest) {
+		return fmt.Errorf("the lines up to line %d are sent, and the file has other lines now", i.state.Last)
+	}
+	_, err := file.Seek(0, io.SeekStart)
+	return err
+}
+
+// Run imports the lines, after Load if there is a state file. At the end it removes the state file, and
+// after an error it writes it. It sends nothing if the state file cannot be written.
 func (i *Import) Run(ctx context.Context, n *native.Conn) (Outcome, error) {
 	if err := i.save(); err != nil {
 		return Outcome{}, exit.New(exit.Usage, fmt.Errorf("keep the state of the import: %w", err),
@@ -86,7 +134,7 @@ func (i *Import) Run(ctx context.Context, n *native.Conn) (Outcome, error) {
 			if refusal != nil {
 				i.Refused(o.Number, refusal)
 			}
-			i.state.answered(o.Number)
+			i.state.answered(o.Number, o.digest)
 			if now := time.Now(); now.Sub(i.saved) >= saveInterval {
 				i.saved = now
 				broken = errors.Join(broken, i.save())
@@ -119,6 +167,7 @@ func (i *Import) read(in *lines, skip int64, also []int64) (*Outgoing, error) {
 		if err != nil {
 			return nil, exit.New(exit.Usage, err, "")
 		}
+		i.digest = i.digest.add(line)
 		if _, done := slices.BinarySearch(also, in.number); done || in.number <= skip {
 			continue
 		}
@@ -126,12 +175,16 @@ func (i *Import) read(in *lines, skip int64, also []int64) (*Outgoing, error) {
 		if err != nil {
 			return nil, exit.New(exit.Usage, fmt.Errorf("line %d: %w", in.number, err), "correct the line, then run the import again")
 		}
-		return &Outgoing{Message: r.message(IsFIFO(i.Queue), i.NewID, in.number), Number: in.number}, nil
+		return &Outgoing{Message: r.message(IsFIFO(i.Queue), i.NewID, in.number), Number: in.number, digest: i.digest}, nil
 	}
 }
 
 // answered adds a line. Lines come in order, except that those before an unanswered one are missing.
-func (s *state) answered(line int64) {
+// sum is the digest of the lines up to this one.
+func (s *state) answered(line int64, sum digest) {
+	if line > s.Last {
+		s.Last, s.Digest = line, sum
+	}
 	if line != s.Lines+1 {
 		if at, found := slices.BinarySearch(s.Also, line); !found {
 			s.Also = slices.Insert(s.Also, at, line)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 )
 
@@ -51,33 +52,53 @@ func (l *lines) next() (line []byte, whole bool, err error) {
 	}
 }
 
-// Pace limits the rate of messages.
+// paceSlack bounds the time that a late caller makes up for, because timers end late.
+const paceSlack = 100 * time.Millisecond
+
+// Pace limits the rate of messages, in total over all callers. Safe for concurrent use.
 type Pace struct {
 	perSecond float64
-	begun     time.Time
+
+	mu   sync.Mutex
+	next time.Time // end of the time reserved for messages
 }
 
 // NewPace returns a pace of so many messages a second; 0 means no limit.
-func NewPace(perSecond float64) *Pace { return &Pace{perSecond: perSecond, begun: time.Now()} }
+func NewPace(perSecond float64) *Pace { return &Pace{perSecond: perSecond, next: time.Now()} }
 
-// Wait returns when count messages may have been handled.
+// Wait reserves the time of count handled messages, and returns when it is over.
 func (p *Pace) Wait(ctx context.Context, count int64) error {
 	if p.perSecond <= 0 {
 		return ctx.Err()
 	}
-	until := p.begun.Add(time.Duration(float64(count) / p.perSecond * float64(time.Second)))
-	left := time.Until(until)
-	if left <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(left)
+	timer := time.NewTimer(time.Until(p.reserve(count)))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+		return ctx.Err()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// reserve returns the end of the time of count messages.
+func (p *Pace) reserve(count int64) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if earliest := time.Now().Add(-paceSlack); p.next.Before(earliest) {
+		p.next = earliest
+	}
+	p.next = p.next.Add(time.Duration(float64(count) / p.perSecond * float64(time.Second)))
+	return p.next
+}
+
+// AtOnce returns how many callers may each handle a batch at the same time: up to most, and not more
+// than the rate allows in a second.
+func (p *Pace) AtOnce(most, batch int) int {
+	if p.perSecond <= 0 {
+		return most
+	}
+	return max(1, int(min(float64(most), p.perSecond/float64(batch))))
 }
 
 // CountLines counts the lines of a file and goes back to its beginning.

@@ -41,8 +41,8 @@ var states = []string{"", "visible", "in flight", "delayed", "scheduled", "defer
 
 const scheduled = "scheduled"
 
-// recordOf returns the record of a stored message.
-func recordOf(p *api.PeekedMessage) Record {
+// RecordOf returns the record of a stored message.
+func RecordOf(p *api.PeekedMessage) Record {
 	m, body := p.GetMessage(), p.GetMessage().GetBody()
 	r := Record{
 		Body: &body, GroupID: m.GetGroupId(), DeduplicationID: m.GetDeduplicationId(), TraceHeader: m.GetTraceHeader(),

@@ -17,6 +17,8 @@ import (
 type Outgoing struct {
 	Message *api.Message
 	Number  int64
+
+	digest digest // of an import: of the lines up to this one
 }
 
 // Outcome counts the messages of a send.
@@ -76,10 +78,7 @@ func (f *Feed) Run(ctx context.Context, n *native.Conn) (out Outcome, err error)
 
 // feed sends the messages until the source or ctx ends.
 func (f *Feed) feed(ctx context.Context, sender *api.Sender, waiting chan<- answered) error {
-	for count := int64(0); ; count++ {
-		if err := f.Pace.Wait(ctx, count); err != nil {
-			return err
-		}
+	for {
 		next, err := f.Next()
 		if err != nil || next == nil {
 			return err
@@ -89,6 +88,9 @@ func (f *Feed) feed(ctx context.Context, sender *api.Sender, waiting chan<- answ
 			return err
 		}
 		waiting <- answered{next, pending}
+		if err := f.Pace.Wait(ctx, 1); err != nil {
+			return err
+		}
 	}
 }
 

@@ -1,12 +1,16 @@
 package transfer
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -70,35 +74,51 @@ func TestState(t *testing.T) {
 	t.Parallel()
 	s := state{}
 	for _, line := range []int64{1, 2, 5, 4, 5, 7} {
-		s.answered(line)
+		s.answered(line, digest{byte(line)})
 	}
-	if diff := cmp.Diff(state{Lines: 2, Also: []int64{4, 5, 7}}, s); diff != "" {
+	if diff := cmp.Diff(state{Lines: 2, Also: []int64{4, 5, 7}, Last: 7, Digest: digest{7}}, s); diff != "" {
 		t.Error(diff)
 	}
-	s.answered(3)
-	if diff := cmp.Diff(state{Lines: 5, Also: []int64{7}}, s); diff != "" {
+	s.answered(3, digest{3})
+	if diff := cmp.Diff(state{Lines: 5, Also: []int64{7}, Last: 7, Digest: digest{7}}, s); diff != "" {
 		t.Error(diff)
 	}
-	s.answered(6)
+	s.answered(6, digest{6})
 	if s.Lines != 7 || len(s.Also) != 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// An import skips exactly the lines that an earlier run was answered, and refuses a state file of
-// another queue.
+// interrupted leaves the state of an import that was answered lines 1 and 3 of a text.
+func interrupted(t *testing.T, stateFile string, to Target, text string) {
+	t.Helper()
+	i := &Import{Queue: "q", Target: to, StateFile: stateFile}
+	_, err := i.Load(strings.NewReader(text))
+	clustertest.Must(t, err)
+	in := newLines(strings.NewReader(text))
+	for range 3 {
+		o, err := i.read(in, 0, nil)
+		clustertest.Must(t, err)
+		if o.Number != 2 {
+			i.state.answered(o.Number, o.digest)
+		}
+	}
+	clustertest.Must(t, i.save())
+}
+
+// An import skips exactly the lines that an earlier run was answered.
 func TestImportSkips(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "state")
-	first := &Import{Queue: "q", StateFile: file, state: state{Queue: "q", Lines: 1, Also: []int64{3}}}
-	clustertest.Must(t, first.save())
-	second := &Import{Queue: "q", StateFile: file}
-	if lines, err := second.Load(); err != nil || lines != 1 {
+	file, to := filepath.Join(t.TempDir(), "state"), Target{"arn:q", "1"}
+	const text = `{"body":"1"}` + "\n" + `{"body":"2"}` + "\n" + `{"body":"3"}` + "\n"
+	interrupted(t, file, to, text)
+	i, whole := &Import{Queue: "q", Target: to, StateFile: file}, strings.NewReader(text+`{"body":"4"}`)
+	if lines, err := i.Load(whole); err != nil || lines != 1 {
 		t.Fatal(lines, err)
 	}
-	in, got := newLines(strings.NewReader(`{"body":"1"}`+"\n"+`{"body":"2"}`+"\n"+`{"body":"3"}`+"\n"+`{"body":"4"}`)), []int64{}
+	in, got := newLines(whole), []int64{}
 	for {
-		o, err := second.read(in, second.state.Lines, second.state.Also)
+		o, err := i.read(in, i.state.Lines, i.state.Also)
 		clustertest.Must(t, err)
 		if o == nil {
 			break
@@ -108,13 +128,68 @@ func TestImportSkips(t *testing.T) {
 	if diff := cmp.Diff([]int64{2, 4}, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := (&Import{Queue: "other", StateFile: file}).Load(); exit.CodeOf(err) != exit.Usage ||
-		!strings.Contains(exit.HintOf(err), "remove the file") {
-		t.Errorf("%v", err)
+}
+
+// An import refuses the state of another queue, of an earlier queue of the same name, and of a file
+// whose answered lines have changed.
+func TestImportRefusesStates(t *testing.T) {
+	t.Parallel()
+	file, to := filepath.Join(t.TempDir(), "state"), Target{"arn:q", "1"}
+	const text = `{"body":"1"}` + "\n" + `{"body":"2"}` + "\n" + `{"body":"3"}` + "\n"
+	interrupted(t, file, to, text)
+	for _, c := range []struct {
+		to         Target
+		text, says string
+	}{
+		{Target{"arn:other", "1"}, text, "it is about the queue arn:q"},
+		{Target{"arn:q", "2"}, text, "another queue of this name"},
+		{to, strings.Replace(text, "3", "4", 1), "the lines up to line 3 are sent"},
+		{to, strings.Replace(text, "1", "0", 1), "the lines up to line 3 are sent"},
+		{to, text[:strings.Index(text, "\n")+1], "the lines up to line 3 are sent"},
+		{to, "", "the lines up to line 3 are sent"},
+	} {
+		_, err := (&Import{Queue: "q", Target: c.to, StateFile: file}).Load(strings.NewReader(c.text))
+		if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), c.says) ||
+			!strings.Contains(exit.HintOf(err), "add --restart") {
+			t.Errorf("%v, %q: %v", c.to, c.text, err)
+		}
 	}
 	clustertest.Must(t, os.WriteFile(file, []byte("{"), 0o600))
-	if _, err := second.Load(); exit.CodeOf(err) != exit.Usage {
+	if _, err := (&Import{StateFile: file}).Load(strings.NewReader(text)); exit.CodeOf(err) != exit.Usage {
 		t.Errorf("%v", err)
+	}
+}
+
+// Callers of one pace share its rate, also if one begins after another. A batch as large as the rate
+// of a second needs one caller.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pace, begun := NewPace(100), time.Now()
+		for queue := range 2 {
+			var callers sync.WaitGroup
+			for range 4 {
+				callers.Go(func() {
+					if err := pace.Wait(t.Context(), 50); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			callers.Wait()
+			if got, want := time.Since(begun), time.Duration(queue+1)*2*time.Second; got != want {
+				t.Errorf("%d messages took %v, want %v", (queue+1)*200, got, want)
+			}
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := pace.Wait(ended, 1000); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
+	for rate, want := range map[float64]int{0: 16, 0.5: 1, 10: 1, 35: 3, 1000: 16} {
+		if got := NewPace(rate).AtOnce(16, 10); got != want {
+			t.Errorf("rate %v: %d, want %d", rate, got, want)
+		}
 	}
 }
 
