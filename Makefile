@@ -338,6 +338,10 @@ night: build-faults ## 20 schedules of 90 s with seeds from SEED on, then every 
 	  $(MAKE) --no-print-directory faults SEED=$$seed FAULTS_DIR='$(FAULTS_DIR)/night-'$$seed FAULTS_PROFILE=night FAULTS_TIME=90s || failed="$$failed $$seed"; done; \
 	$(MAKE) --no-print-directory faults-scenarios || failed="$$failed scenarios"; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
+.PHONY: test-oncall
+test-oncall: build-faults ## twelve faults on real nodes: the console alone and the commands alone explain each
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS) faults' -count 1 -v -timeout 30m ./test/faults/oncall
+
 .PHONY: faults-scenarios
 faults-scenarios: build-faults ## every fixed scenario once
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 2h -run '^TestScenarios$$' ./test/faults \

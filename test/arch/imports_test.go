@@ -263,7 +263,7 @@ var packageRules = []packageRule{
 		// for completion: their tables list attributes and actions; the filter tests messages
 	}},
 	{path: "cmd/seriatim/client/output", only: []string{std, "gopkg.in/yaml.v3"},
-		users: []string{"cmd/seriatim/client", "cmd/seriatim/offline"}},
+		users: []string{"cmd/seriatim/client", "cmd/seriatim/client/progress", "cmd/seriatim/client/top", "cmd/seriatim/offline"}},
 	{path: "cmd/seriatim/client/contexts", only: []string{std, "~/cmd/seriatim/atomicfile", "gopkg.in/ini.v1", "gopkg.in/yaml.v3"},
 		users: []string{"cmd/seriatim/client"}},
 	{path: "docs/reference", only: []string{std}, users: []string{"cmd/seriatim/client"}},
@@ -272,7 +272,15 @@ var packageRules = []packageRule{
 		"google.golang.org/grpc/codes", "google.golang.org/grpc/keepalive",
 		"google.golang.org/grpc/metadata", "google.golang.org/grpc/status",
 	}, users: []string{"cmd/seriatim/client", "cmd/seriatim/client/definitions", "cmd/seriatim/client/migrate",
-		"cmd/seriatim/client/transfer"}},
+		"cmd/seriatim/client/top", "cmd/seriatim/client/transfer"}},
+	{path: "cmd/seriatim/client/progress", only: []string{
+		std, "~/cmd/seriatim/client/output", "~/cmd/seriatim/exit", "github.com/charmbracelet/x/term",
+	}, users: []string{"cmd/seriatim/client"}},
+	{path: "cmd/seriatim/client/top", only: []string{
+		std, "~/cluster", "~/cmd/seriatim/arguments", "~/cmd/seriatim/client/native", "~/cmd/seriatim/client/output", "~/cmd/seriatim/exit",
+		"~/cmd/seriatim/plural", "~/transport/grpc/client", "~/transport/ops/document", "github.com/spf13/cobra",
+		"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
+	}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/transfer", only: []string{
 		std, "~/cmd/seriatim/atomicfile", "~/cmd/seriatim/client/native", "~/cmd/seriatim/exit", "~/transport/grpc/client",
 		"google.golang.org/grpc/codes",
