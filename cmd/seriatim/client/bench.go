@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 func benchCommand(o *options) *cobra.Command {
@@ -28,7 +30,88 @@ func benchCommand(o *options) *cobra.Command {
 	for _, w := range bench.Workloads {
 		c.AddCommand(o.workload(&w))
 	}
+	c.AddCommand(roundTripCommand(o))
 	return c
+}
+
+// roundTrips are the times of calls to one endpoint, in milliseconds. The first call connects, too.
+type roundTrips struct {
+	Endpoint string  `json:"endpoint"`
+	First    float64 `json:"firstMs"`
+	Min      float64 `json:"minMs"`
+	Median   float64 `json:"medianMs"`
+	Max      float64 `json:"maxMs"`
+	Error    string  `json:"error,omitempty"`
+}
+
+func roundTripCommand(o *options) *cobra.Command {
+	count := 10
+	c := &cobra.Command{
+		Use: "rtt", Short: "Measure the round trip of a small read to each endpoint", Args: arguments.None,
+		Long: "Measure the round trip of a small read from here to each endpoint, one call at a time. FIRST includes the connection.\n" +
+			"A node that does not lead asks the leader before it answers, so its times include a second trip.",
+		Example: "  seriatim bench rtt --endpoint http://10.0.0.1:9324,http://10.0.0.2:9324 --count 50",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if count < 1 {
+				return exit.New(exit.Usage, fmt.Errorf("--count %d: it must be at least 1", count), "")
+			}
+			w, p, err := o.open(cmd)
+			if err != nil {
+				return err
+			}
+			list, failed := []roundTrips{}, error(nil)
+			for _, address := range w.api.Addresses {
+				trips, err := measureRoundTrips(cmd.Context(), w.api, address, count)
+				if err != nil {
+					trips.Error, failed = err.Error(), err
+				}
+				list = append(list, trips)
+			}
+			err = p.print(map[string]any{"endpoints": list}, func() table { return roundTripTable(list) })
+			return errors.Join(err, failed)
+		},
+	}
+	c.Flags().IntVarP(&count, "count", "n", count, "calls to each endpoint, after the first")
+	return c
+}
+
+// measureRoundTrips reads the names of the queues with a prefix that none has.
+func measureRoundTrips(ctx context.Context, of native.Options, address string, count int) (trips roundTrips, err error) {
+	trips.Endpoint, of.Addresses = address, []string{address}
+	n, err := native.Open(of)
+	if err != nil {
+		return trips, err
+	}
+	defer n.Close()
+	times := make([]float64, count+1)
+	for i := range times {
+		begun := time.Now()
+		err := n.Do(ctx, 0, func(ctx context.Context, c *api.Client) error {
+			_, _, err := c.Queues(ctx, "seriatim-no-such-queue-")
+			return err
+		})
+		if err != nil {
+			return trips, err
+		}
+		times[i] = float64(time.Since(begun).Microseconds()) / 1000
+	}
+	rest := times[1:]
+	slices.Sort(rest)
+	trips.First, trips.Min, trips.Median, trips.Max = times[0], rest[0], rest[len(rest)/2], rest[len(rest)-1]
+	return trips, nil
+}
+
+func roundTripTable(list []roundTrips) table {
+	ms := func(n float64) string { return strconv.FormatFloat(n, 'f', 2, 64) }
+	t := table{heading: []string{"ENDPOINT", "FIRST, MS", "MIN", "MEDIAN", "MAX", "ERROR"}}
+	for _, r := range list {
+		if r.Error != "" {
+			t.add(r.Endpoint, "-", "-", "-", "-", r.Error)
+			continue
+		}
+		t.add(r.Endpoint, ms(r.First), ms(r.Min), ms(r.Median), ms(r.Max), "-")
+	}
+	return t
 }
 
 // workload makes the command of a workload.
