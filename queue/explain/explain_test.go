@@ -285,6 +285,10 @@ func (s *state) topics() {
 	bad := s.subscribe("missing")
 	s.topic("t", "failing", "1 subscription of the topic cannot deliver.")
 	s.subscription(bad, "failing", nil, "The queue missing does not exist", "The subscription loses each message")
+	e, _ := Subscription(s.b.View(), bad, nil)
+	if last := e.Commands[len(e.Commands)-1].Line; last != "seriatim topic unsubscribe t missing" {
+		s.t.Errorf("the command is %q", last)
+	}
 
 	subscriptions := s.b.View().ListSubscriptions(0, 10)
 	var token string

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// Explanation says why something is as it is.
+// Explanation says why something is as it is. It names queues and topics with their account, unless
+// that is the account of the cluster, so that its commands mean the same for every caller.
 type Explanation struct {
 	State    string // a token
 	Summary  string // one sentence
@@ -87,9 +87,6 @@ func count(n int64, noun string) string {
 	}
 	return strconv.FormatInt(n, 10) + " " + noun + "s"
 }
-
-// named returns the name of a queue or topic as the caller writes it.
-func named(qualified string) string { return access.PlainName(qualified) }
 
 // period formats a number of seconds.
 func period(seconds int64) string {

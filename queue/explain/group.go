@@ -28,7 +28,7 @@ func OfGroup(v queue.View, name string, g *queue.GroupInfo) Explanation {
 	first, _ := v.Stored(name, g.First.Sequence) // zero without messages
 	release := func(effect string) {
 		e.Group = g
-		e.command(effect, "group", "release", named(name), g.Name)
+		e.command(effect, "group", "release", name, g.Name)
 	}
 	switch g.State {
 	case queue.GroupInSession:
@@ -49,7 +49,7 @@ func OfGroup(v queue.View, name string, g *queue.GroupInfo) Explanation {
 		release("makes its messages visible; later calls of the receiver fail")
 	case queue.GroupDelayed:
 		e.Summary, e.Then = fmt.Sprintf("DelaySeconds of the queue hides %s until %s.", head, until), Deliver
-		e.command("shows the delay of the queue", "queue", "show", named(name))
+		e.command("shows the delay of the queue", "queue", "show", name)
 	case queue.GroupDeadLetter:
 		e.Summary = fmt.Sprintf("The next receive moves %s to the dead-letter queue%s: it was received %s.", head,
 			deadLetterQueue(v, name), times(g.First.ReceiveCount))
@@ -60,7 +60,7 @@ func OfGroup(v queue.View, name string, g *queue.GroupInfo) Explanation {
 	case queue.GroupPaused:
 		e.Summary = "Deliveries of the queue are paused, so receives do not get " + head + " and no others."
 		e.Next = "Resume the queue to deliver it."
-		e.command("resumes the deliveries", "queue", "resume", named(name))
+		e.command("resumes the deliveries", "queue", "resume", name)
 	case queue.GroupReady:
 		e.Summary = fmt.Sprintf("Nothing holds the group: the next receive can get %s unless other groups come first.", head)
 		e.Then = Deliver
@@ -102,7 +102,7 @@ func (e *Explanation) pausedToo(v queue.View, name string, state queue.GroupStat
 	}
 	e.detail("Deliveries of the queue are paused, too: receives get no messages until you resume it.")
 	e.Then = Nothing
-	e.command("resumes the deliveries", "queue", "resume", named(name))
+	e.command("resumes the deliveries", "queue", "resume", name)
 }
 
 // deadLetterQueue returns the name of the dead-letter queue after a blank.
@@ -111,7 +111,7 @@ func deadLetterQueue(v queue.View, name string) string {
 	if target == "" {
 		return ""
 	}
-	return " " + named(target)
+	return " " + target
 }
 
 func times(n int64) string {

@@ -28,7 +28,7 @@ func Message(v queue.View, name string, sequence queue.SequenceNumber) (Explanat
 	case m.State == "scheduled":
 		e.State, e.Summary, e.Until, e.Then = "scheduled", "The message is scheduled and waits outside of its group.", m.VisibleAt, Enqueue
 		e.Next = "At " + visible + " it is enqueued with a new sequence number."
-		e.command("deletes it before it is enqueued", "msg", "cancel", named(name), m.Sequence.String())
+		e.command("deletes it before it is enqueued", "msg", "cancel", name, m.Sequence.String())
 	case m.State == "in flight":
 		e.inFlight(v, name, &m, group)
 	case m.State == "deferred":
@@ -40,11 +40,11 @@ func Message(v queue.View, name string, sequence queue.SequenceNumber) (Explanat
 			" unless it renews the lock."
 		e.Next = "Only this receiver gets the message before the lock ends."
 		e.afterLock(&m, group.Until)
-		e.command("ends the lock; later calls of the receiver fail", "group", "release", named(name), m.GroupID)
+		e.command("ends the lock; later calls of the receiver fail", "group", "release", name, m.GroupID)
 	case m.Before > 0:
 		e.State, e.Summary = "waiting", "The message waits for "+count(m.Before, "earlier message")+" of its group."
 		e.Next = "It is delivered after these are deleted, moved or expired, or together with them."
-		e.command("explains what holds the group", "group", "explain", named(name), m.GroupID)
+		e.command("explains what holds the group", "group", "explain", name, m.GroupID)
 	case m.State == "delayed":
 		e.State, e.Summary, e.Until, e.Then = "delayed", "A delay hides the message until "+visible+".", m.VisibleAt, Deliver
 		e.Next = "At " + visible + " a receive can get it."
@@ -54,12 +54,12 @@ func Message(v queue.View, name string, sequence queue.SequenceNumber) (Explanat
 	e.facts(v, name, &m, &attributes)
 	e.timeline(&m)
 	e.expires(&m)
-	words := []string{named(name), "--sequence", m.Sequence.String()}
+	words := []string{name, "--sequence", m.Sequence.String()}
 	if m.State == "in flight" {
 		words = append(words, "--force")
 	}
 	if m.DeadLetterSource != "" && v.QueueExists(m.DeadLetterSource) {
-		e.command("moves it back to "+named(m.DeadLetterSource), append([]string{"msg", "move"}, words...)...)
+		e.command("moves it back to "+m.DeadLetterSource, append([]string{"msg", "move"}, words...)...)
 	}
 	e.command("deletes it", append([]string{"msg", "discard"}, words...)...)
 	return e, nil
@@ -90,7 +90,7 @@ func (e *Explanation) inFlight(v queue.View, name string, m *queue.StoredMessage
 	if m.InSession || m.Before == 0 {
 		e.Group = group
 	}
-	e.command("makes the messages of its group visible; later calls of the receiver fail", "group", "release", named(name), m.GroupID)
+	e.command("makes the messages of its group visible; later calls of the receiver fail", "group", "release", name, m.GroupID)
 }
 
 // available explains a message at the head of its line.
@@ -100,7 +100,7 @@ func (e *Explanation) available(v queue.View, name string, m *queue.StoredMessag
 	case attributes.DeliveryPaused:
 		e.State, e.Summary = "paused", "The message could be delivered, but deliveries of the queue are paused."
 		e.Next = "Resume the queue to deliver it."
-		e.command("resumes the deliveries", "queue", "resume", named(name))
+		e.command("resumes the deliveries", "queue", "resume", name)
 	case stats.NotVisible >= limits.InFlightMax:
 		e.State, e.Summary = "limit", "The message could be delivered, but the queue has reached its limit of messages in flight."
 		e.Next = "It is delivered when messages in flight are deleted or become visible."
@@ -118,16 +118,16 @@ func (e *Explanation) available(v queue.View, name string, m *queue.StoredMessag
 func (e *Explanation) facts(v queue.View, name string, m *queue.StoredMessage, attributes *queue.QueueAttributes) {
 	if attributes.DeliveryPaused && e.State != "paused" {
 		e.detail("Deliveries of the queue are paused: receives get no messages until you resume it.")
-		e.command("resumes the deliveries", "queue", "resume", named(name))
+		e.command("resumes the deliveries", "queue", "resume", name)
 		if e.Then != Enqueue {
 			e.Then = Nothing
 		}
 	}
 	if target, after := v.RedriveRule(name); target != "" && !m.DeadLetter && !m.Deferred {
-		e.detail("It moves to the dead-letter queue %s after %s more.", named(target), count(after-m.HandOuts, "receive"))
+		e.detail("It moves to the dead-letter queue %s after %s more.", target, count(after-m.HandOuts, "receive"))
 	}
 	if m.DeadLetterSource != "" {
-		e.detail("It was dead-lettered from %s.", named(m.DeadLetterSource))
+		e.detail("It was dead-lettered from %s.", m.DeadLetterSource)
 	}
 	if m.ExpiresAt != 0 {
 		e.detail("It expires at %s.", clock(m.ExpiresAt))

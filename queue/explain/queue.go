@@ -17,7 +17,7 @@ func Queue(v queue.View, name string) (Explanation, *queue.Error) {
 	case attributes.DeliveryPaused:
 		e.State, e.Summary = "paused", "Deliveries of the queue are paused: receives get no messages. Sends go on."
 		e.Next = "Receives get messages again when you resume the queue."
-		e.command("resumes the deliveries", "queue", "resume", named(name))
+		e.command("resumes the deliveries", "queue", "resume", name)
 	case v.Deliverable(name):
 		e.State, e.Summary, e.Then = "ready", "Receives get messages now.", Deliver
 		e.Next = "The next receive takes the message that has been available the longest."
@@ -61,8 +61,8 @@ func (e *Explanation) waiting(v queue.View, name string, stats *queue.QueueStats
 		e.detail("A message becomes available at %s or earlier.", clock(at))
 	}
 	if groups, err := v.Groups(name, "", "", 1); err == nil && len(groups) == 1 {
-		e.command("lists the message groups with their states", "group", "list", named(name))
-		e.command("shows which client holds the first group", "group", "explain", named(name), groups[0].Name)
+		e.command("lists the message groups with their states", "group", "list", name)
+		e.command("shows which client holds the first group", "group", "explain", name, groups[0].Name)
 	}
 }
 
@@ -79,8 +79,8 @@ func (e *Explanation) counts(v queue.View, name string, stats *queue.QueueStats)
 		e.detail("The oldest message was sent at %s.", clock(stats.OldestSentAt))
 	}
 	if target, after := v.RedriveRule(name); target != "" {
-		e.detail("After %s a message moves to the dead-letter queue %s.", count(after, "receive"), named(target))
+		e.detail("After %s a message moves to the dead-letter queue %s.", count(after, "receive"), target)
 	} else if target := v.DeadLetterQueue(name); target != "" && target != name {
-		e.detail("Its dead-letter queue %s does not exist: messages stay and are delivered again.", named(target))
+		e.detail("Its dead-letter queue %s does not exist: messages stay and are delivered again.", target)
 	}
 }

@@ -30,12 +30,12 @@ func Deduplication(v queue.View, name string, id queue.DeduplicationID) (Explana
 		}
 		if stats, _ := v.DeduplicationStats(name); stats.EntriesMax > 0 && stats.Live+adds > stats.EntriesMax {
 			e.State, e.Next = "full", "A send with the id is refused with OverLimit, because the queue remembers as many ids as it may."
-			e.command("removes the limit", "queue", "update", named(name), "--attribute", "MaxDeduplicationEntries=0")
+			e.command("removes the limit", "queue", "update", name, "--attribute", "MaxDeduplicationEntries=0")
 		}
 		return e, nil
 	}
 	e.detail("The first message is now %s.", known.State)
-	words := []string{"dedup", "forget", named(name), id.ID}
+	words := []string{"dedup", "forget", name, id.ID}
 	if id.GroupID != "" {
 		words = append(words, "--group", id.GroupID)
 	}
@@ -99,7 +99,7 @@ func Topic(v queue.View, name string) (Explanation, *queue.Error) {
 	switch {
 	case active == 0:
 		e.State, e.Summary = "no-subscribers", "The topic has no confirmed subscriptions: its messages go nowhere."
-		e.command("subscribes a queue", "topic", "subscribe", named(name), "QUEUE")
+		e.command("subscribes a queue", "topic", "subscribe", name, "QUEUE")
 	case failing > 0:
 		e.State, e.Summary = "failing", count(failing, "subscription")+" of the topic cannot deliver."
 	default:
@@ -132,7 +132,7 @@ func Subscription(v queue.View, subscriptionARN string, p *Publication) (Explana
 	if err != nil {
 		return Explanation{}, err
 	}
-	e := ofSubscription(s, subscriptionARN)
+	e := ofSubscription(s)
 	if p != nil && (e.State == "delivers" || e.State == "waiting") {
 		keys, passes, _ := v.FilterUnmet(subscriptionARN, p.Attributes, p.Body)
 		switch {
@@ -154,7 +154,7 @@ func Subscription(v queue.View, subscriptionARN string, p *Publication) (Explana
 	return e, nil
 }
 
-func ofSubscription(s queue.SubscriptionState, subscriptionARN string) Explanation {
+func ofSubscription(s queue.SubscriptionState) Explanation {
 	e := Explanation{State: "delivers", Summary: "The topic delivers to " + endpoint(s) + ".",
 		Next: "Each message that passes the filter policy is delivered."}
 	switch {
@@ -163,17 +163,17 @@ func ofSubscription(s queue.SubscriptionState, subscriptionARN string) Explanati
 		e.Summary = "The subscription is not confirmed: nothing is delivered to " + endpoint(s) + "."
 		e.Next = "At " + clock(s.PendingUntil) + " the subscription is removed, unless its endpoint confirms it."
 	case fails(s):
-		e.State, e.Summary = "failing", "The queue "+named(s.Queue)+" does not exist, so deliveries fail."
+		e.State, e.Summary = "failing", "The queue "+s.Queue+" does not exist, so deliveries fail."
 		if s.QueueExists {
-			e.Summary = "A standard topic cannot deliver to the FIFO queue " + named(s.Queue) + ", so deliveries fail."
+			e.Summary = "A standard topic cannot deliver to the FIFO queue " + s.Queue + ", so deliveries fail."
 		} else {
-			e.command("creates the queue", "queue", "create", named(s.Queue))
+			e.command("creates the queue", "queue", "create", s.Queue)
 		}
 		e.Next = "The subscription loses each message: it has no dead-letter queue that can take it."
 		if s.DeadLetterFits {
-			e.Next = "Each message goes to the dead-letter queue " + named(s.DeadLetterQueue) + "."
+			e.Next = "Each message goes to the dead-letter queue " + s.DeadLetterQueue + "."
 		}
-		e.command("removes the subscription", "topic", "unsubscribe", subscriptionARN)
+		e.command("removes the subscription", "topic", "unsubscribe", s.Topic, s.Queue)
 	case s.Waiting > 0:
 		e.State, e.Until = "waiting", s.RetryAt
 		e.Summary = count(int64(s.Waiting), "message") + " are waiting for " + endpoint(s) + " to accept them."
@@ -184,8 +184,8 @@ func ofSubscription(s queue.SubscriptionState, subscriptionARN string) Explanati
 		e.Next = "The next attempt is due at " + clock(s.RetryAt) + "."
 	}
 	if s.QueuePaused {
-		e.detail("Deliveries of the queue %s are paused: messages arrive there, but receives get none.", named(s.Queue))
-		e.command("resumes the deliveries", "queue", "resume", named(s.Queue))
+		e.detail("Deliveries of the queue %s are paused: messages arrive there, but receives get none.", s.Queue)
+		e.command("resumes the deliveries", "queue", "resume", s.Queue)
 	}
 	switch s.Replay {
 	case attributes.ReplayPending, attributes.ReplayInProgress:
@@ -204,5 +204,5 @@ func endpoint(s queue.SubscriptionState) string {
 	if s.Queue == "" {
 		return s.Endpoint
 	}
-	return "the queue " + named(s.Queue)
+	return "the queue " + s.Queue
 }

@@ -62,7 +62,7 @@ var packageRules = []packageRule{
 		"unicode/utf8"}},
 	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256",
 		"encoding/binary", "encoding/hex", "slices", "github.com/tidwall/btree"}},
-	{path: "queue/explain", only: append([]string{"~/queue", "~/queue/access", "~/queue/attributes", "~/queue/limits", "cmp", "fmt"},
+	{path: "queue/explain", only: append([]string{"~/queue", "~/queue/attributes", "~/queue/limits", "cmp", "fmt"},
 		domain...),
 		users: []string{"transport/grpc"}},
 	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},

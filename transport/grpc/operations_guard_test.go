@@ -1,11 +1,14 @@
 package grpc
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
@@ -112,5 +115,48 @@ func TestPermissionsOfOperations(t *testing.T) {
 		if got != want {
 			t.Errorf("%s has %d messages, want %d", name, got, want)
 		}
+	}
+}
+
+// A suggested command names the queue of an account with the account: without it, an operator of the
+// cluster would change another queue of the same name.
+func TestSuggestedCommandsNameTheAccount(t *testing.T) {
+	f := guardedFixture(t)
+	const tenant, key = "888888888888", "SRTMTENANT8888888888"
+	name := fmt.Sprintf("paused-%d", queueNumber.Add(1))
+	for _, cmd := range []queue.Command{
+		&access.CreateAccount{Account: tenant}, &access.CreateAccessKey{ID: key, Secret: guardedSecret, Account: tenant, Tenant: true},
+		&queue.CreateQueue{Queue: tenant + "/" + name, Attributes: []queue.Attribute{{Name: "DeliveryPaused", Value: "true"}}},
+	} {
+		_, err := node.Submit(t.Context(), cmd)
+		if refused := (*queue.Error)(nil); err != nil && !errors.As(err, &refused) { // a run before made the account and the key
+			t.Fatal(err)
+		}
+	}
+	connections := map[string]func(method string) (context.Context, grpc.ClientConnInterface){
+		"tenant": func(method string) (context.Context, grpc.ClientConnInterface) {
+			return f.signedWith(t.Context(), method, key, guardedSecret), f.conn
+		},
+		"operator": func(string) (context.Context, grpc.ClientConnInterface) {
+			return t.Context(), f.server.Local(LocalCaller{Operator: "otto"})
+		},
+	}
+	for who, connection := range connections {
+		ctx, conn := connection(seriatimpb.Operations_Explain_FullMethodName)
+		asked := tenant + "/" + name
+		if who == "tenant" {
+			asked = name
+		}
+		e, err := seriatimpb.NewOperationsClient(conn).Explain(ctx, &seriatimpb.ExplainRequest{Queue: asked})
+		clustertest.Must(t, err)
+		if e.GetState() != "paused" || len(e.GetCommands()) != 1 ||
+			e.GetCommands()[0].GetLine() != "seriatim queue resume "+tenant+"/"+name {
+			t.Errorf("%s gets %v", who, e)
+		}
+		ctx, conn = connection(seriatimpb.Queues_SetQueueAttributes_FullMethodName)
+		_, err = seriatimpb.NewQueuesClient(conn).SetQueueAttributes(ctx, &seriatimpb.SetQueueAttributesRequest{
+			Queue: tenant + "/" + name, Attributes: map[string]string{"DeliveryPaused": "true"}, // any change will do
+		})
+		clustertest.Check(t, err)
 	}
 }
