@@ -18,8 +18,8 @@ type operations struct {
 	server *Server
 }
 
-// onExplained sets the queue or the topic of an Explain. A topic needs the permission to read its
-// attributes.
+// onExplained sets the queue or the topic of an Explain. A topic or subscription needs the permission
+// to read its attributes.
 func onExplained(c *call, request any) error {
 	in := request.(*seriatimpb.ExplainRequest)
 	_, aboutSubscription := in.GetSubject().(*seriatimpb.ExplainRequest_Subscription)
@@ -37,7 +37,9 @@ func onExplained(c *call, request any) error {
 	case aboutGroup || aboutMessage:
 		return refusal.InvalidParameter("A topic stores no messages: name a queue that is subscribed to it.")
 	}
-	c.method.permission = "sns:GetTopicAttributes"
+	if c.method.permission = "sns:GetTopicAttributes"; aboutSubscription {
+		c.method.permission = "sns:GetSubscriptionAttributes"
+	}
 	c.Record.Permission = c.method.permission
 	if aboutSubscription {
 		return c.onSubscription(in.GetSubscription().GetSubscriptionArn())

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
@@ -159,4 +160,34 @@ func TestSuggestedCommandsNameTheAccount(t *testing.T) {
 		})
 		clustertest.Check(t, err)
 	}
+}
+
+// An explanation of a subscription shows its filter policy, and needs the permission to read that.
+func TestPermissionToExplainASubscription(t *testing.T) {
+	f := guardedFixture(t)
+	topic := fmt.Sprintf("explained-%d", queueNumber.Add(1))
+	arn := "arn:aws:sns:us-east-1:000000000000:" + topic
+	var subscribed queue.Subscribed
+	for _, cmd := range []queue.Command{
+		&queue.CreateTopic{Topic: topic, TopicARN: arn},
+		&queue.Subscribe{Topic: topic, Endpoint: "arn:aws:sqs:us-east-1:000000000000:" + topic, Owner: guardedAccount},
+	} {
+		reply, err := node.Submit(t.Context(), cmd)
+		clustertest.Must(t, err)
+		subscribed, _ = reply.Result.(queue.Subscribed)
+	}
+	for action, code := range map[string]codes.Code{
+		"sns:GetTopicAttributes": codes.PermissionDenied, "sns:GetSubscriptionAttributes": codes.OK,
+	} {
+		clustertest.Must(t, clustertest.Err(node.Submit(t.Context(), &access.PutUserPolicy{Account: guardedAccount, User: "anna",
+			Policy: `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"` + action + `","Resource":"` + arn + `"}}`})))
+		_, err := f.operations().Explain(f.signedWith(t.Context(), seriatimpb.Operations_Explain_FullMethodName, annaKey, guardedSecret),
+			&seriatimpb.ExplainRequest{Subject: &seriatimpb.ExplainRequest_Subscription{
+				Subscription: &seriatimpb.SubscriptionSubject{SubscriptionArn: subscribed.SubscriptionARN},
+			}})
+		if status.Code(err) != code {
+			t.Errorf("with %s: %v, want %v", action, err, code)
+		}
+	}
+	clustertest.Must(t, clustertest.Err(node.Submit(t.Context(), &access.PutUserPolicy{Account: guardedAccount, User: "anna"})))
 }
