@@ -108,8 +108,8 @@ func TestNamesAreCompleted(t *testing.T) {
 	} {
 		must(t, append(strings.Fields(args), "--endpoint", endpoint)...)
 	}
-	queues := "msg export, msg import, msg tail, msg defer, msg dead-letter, msg receive-deferred, msg schedule, msg cancel, session list, " +
-		"session accept, session renew, session release, session state get, session state set, session state clear, " +
+	queues := "msg export, msg import, msg tail, msg defer, msg dead-letter, msg receive-deferred, msg schedule, msg cancel, " +
+		"session list, session accept, session renew, session release, session state get, session state set, session state clear, " +
 		"dedup lookup, dedup stats, dedup forget, dedup window, group list, group show, group explain, group release"
 	for command := range strings.SplitSeq(queues, ", ") {
 		want := "jobs.fifo\n:4\n"
