@@ -105,9 +105,9 @@ func TestClockSkew(t *testing.T) {
 
 func (d *desk) leader(c *harness.Cluster) *harness.Node {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(d.t.Context(), faultTimeout)
 	defer cancel()
-	leader, err := c.WaitLeader(ctx, patience)
+	leader, err := c.WaitLeader(ctx, faultTimeout)
 	harness.Must(d.t, err)
 	return leader
 }

@@ -25,8 +25,8 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(harness.WithBinary(&binary, m.Run)) }
 
-// patience bounds the time until a fault shows on a busy machine.
-const patience = 3 * time.Minute
+// faultTimeout bounds the time until a fault shows on a busy machine.
+const faultTimeout = 3 * time.Minute
 
 // desk is the place of an operator: a browser and a terminal, both at one node.
 type desk struct {
@@ -79,7 +79,7 @@ func (d *desk) page(path string) string {
 
 // command returns what a command prints.
 func (d *desk) command(line string) string {
-	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(d.t.Context(), faultTimeout)
 	defer cancel()
 	c := exec.CommandContext(ctx, binary, strings.Fields(line)...)
 	c.Env = append(os.Environ(), "SERIATIM_ENDPOINT=http://"+d.at.Client, "SERIATIM_ADMIN=http://"+d.at.Admin, "SERIATIM_TIMEOUT=20s")
@@ -95,7 +95,7 @@ func (d *desk) command(line string) string {
 func (d *desk) explains(what string, ask func() string, parts ...string) {
 	d.t.Helper()
 	text := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(faultTimeout); time.Now().Before(end); {
 		text = ask()
 		missing := false
 		for _, part := range parts {
