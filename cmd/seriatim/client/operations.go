@@ -154,25 +154,35 @@ type movedMessage struct {
 }
 
 func moveMessageCommand(o *options) *cobra.Command {
-	m := &moveFlags{}
-	c := &cobra.Command{
+	m, q := &moveFlags{}, &question{}
+	c := q.of(&cobra.Command{
 		Use:   "move QUEUE (--sequence NUMBER | --message ID | FILTER)... [--to QUEUE]",
 		Short: "Move stored messages to another queue",
 		Long: "Move stored messages to another queue, in order, without receiving them. A message keeps its id, group and attributes,\n" +
 			"and is never dropped as a duplicate. Without --to, a message goes back to the queue from which it was dead-lettered.\n\n" +
-			"With a filter, as seriatim msg find has, all matching messages move, but for those in flight.",
+			"With a filter, as seriatim msg find has, all matching messages move, but for those in flight. The command\n" +
+			"asks before.",
 		Example: "  seriatim msg move orders-dead.fifo --sequence 10000000000000000042\n" +
 			"  seriatim msg move orders-dead.fifo --attribute DeadLetterReason=timeout --limit 1000 --rate 50 --dry-run\n" +
 			"  seriatim msg move orders.fifo --message 8e0da8fa-6d76-4db7-ae87-80b7ef0cd6cc --to parked.fifo",
 		Args: arguments.Exactly("QUEUE"), ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			if !q.skipped() && (q.dryRun || m.chosen.filter.given()) {
+				total, err := m.chosen.count(cmd.Context(), n, args[0])
+				if err != nil {
+					return err
+				}
+				effect := fmt.Sprintf("%s leave %s.", plural.Count(total, "message", "messages"), args[0])
+				if err := q.ask(cmd, p, effect, "the name of the queue", args[0]); err != nil {
+					return err
+				}
+			}
 			return m.run(cmd.Context(), n, p, args[0])
 		}),
-	}
+	})
 	m.chosen.bind(c, "move messages in flight, too; the receipt handles of their receivers end")
 	c.Flags().StringVar(&m.to, "to", "", "queue to move to (default: the queue from which each message was dead-lettered)")
 	c.Flags().Float64Var(&m.rate.rate, "rate", 0, "most messages a second (default: as fast as possible)")
-	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "print how many messages would move, and change nothing")
 	return c
 }
 
@@ -181,18 +191,9 @@ type moveFlags struct {
 	chosen selection
 	to     string
 	rate   rateFlags
-	dryRun bool
 }
 
 func (m *moveFlags) run(ctx context.Context, n *native.Conn, p *printer, queue string) error {
-	if m.dryRun {
-		total, err := m.chosen.count(ctx, n, queue)
-		if err != nil {
-			return err
-		}
-		return p.done(map[string]any{"dryRun": true, "messages": total}, "%s would move. Dry run: nothing was changed.",
-			plural.Count(total, "message", "messages"))
-	}
 	pace, err := m.rate.pace()
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func TestDestructiveCommandsAsk(t *testing.T) {
 		"clear", "release", "window", "discard"}
 	// These commands delete only their own data, or data that comes back.
 	free := []string{"msg delete", "msg release", "session release", "dlq cancel"}
-	more := []string{"definitions import", "queue update", "topic set"} // these lose something with some values
+	more := []string{"definitions import", "msg move", "queue update", "topic set"} // these ask with some flags or values
 	asking := 0
 	var walk func(c *cobra.Command, path string)
 	walk = func(c *cobra.Command, path string) {
