@@ -31,13 +31,13 @@ func (p *page) deadLetterQueues() {
 	t := p.console.table(p.r.Context())
 	sources := map[string][]string{}
 	for _, row := range t.Rows {
-		if row.DeadLetterQueue != "" {
+		if row.DeadLetterQueue != "" && (!byKey || access.OwnerOf(row.Name) == p.owner() && p.mayCount(row.Name)) {
 			sources[row.DeadLetterQueue] = append(sources[row.DeadLetterQueue], row.Name)
 		}
 	}
 	var rows []deadRow
 	for _, row := range t.Rows {
-		if from := sources[row.Name]; len(from) > 0 && (!byKey || access.OwnerOf(row.Name) == p.owner()) {
+		if from := sources[row.Name]; len(from) > 0 && (!byKey || access.OwnerOf(row.Name) == p.owner() && p.mayCount(row.Name)) {
 			rows = append(rows, deadRow{queueRow: row, Sources: from})
 		}
 	}
@@ -142,6 +142,7 @@ func (p *page) queueDeadLetters() {
 			}
 		}
 	})
+	data.Sources = slices.DeleteFunc(data.Sources, func(row queueRow) bool { return !p.mayCount(row.Name) })
 	if h.Row.IsDeadLetter {
 		const shown = 10
 		data.Tasks = p.tasks(h.Name, shown)

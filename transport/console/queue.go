@@ -45,14 +45,15 @@ func (p *page) queue(tab string) (h queueHead, ok bool) {
 		return h, false
 	}
 	h.Attributes = out.GetAttributes()
+	var dead queueRow // a missing queue has no messages
 	p.console.Node.ReadLocal(func(v queue.View) {
 		h.Row, ok = rowOf(v, name)
 		h.Now, h.Paused = p.console.clock(v), h.Row.Paused
-		if target := h.Row.DeadLetterQueue; target != "" {
-			dead, _ := rowOf(v, target) // a missing queue has no messages
-			h.Row.DeadLetters = dead.Messages()
-		}
+		dead, _ = rowOf(v, h.Row.DeadLetterQueue)
 	})
+	if dead.Name != "" && p.mayCount(dead.Name) {
+		h.Row.DeadLetters = dead.Messages()
+	}
 	if !ok {
 		p.problem(404, "There is no queue "+harmless(name)+".")
 	}

@@ -171,14 +171,23 @@ func (p *page) queuesOfKey(l listPage, filter queueFilter) {
 	from, to := l.cut(len(rows), len(rows))
 	rows = rows[from:to]
 	for i := range rows {
-		_, err := api.GetQueueAttributes(p.r.Context(), &seriatimpb.GetQueueAttributesRequest{
-			Queue: access.PlainName(rows[i].Name), Names: []string{"QueueArn"},
-		})
-		if err != nil {
+		if !p.mayCount(rows[i].Name) {
 			rows[i] = queueRow{Name: rows[i].Name, FIFO: rows[i].FIFO}
 		}
 	}
 	p.render("queues", "Queues", queuesPage{listPage: l, Now: t.Now, Rows: rows})
+}
+
+// mayCount reports whether the caller may see the counts of a queue. The policies of an access key
+// decide for each queue.
+func (p *page) mayCount(name string) bool {
+	if p.session.credentials.key.AccessKeyID == "" {
+		return true
+	}
+	_, err := p.queuesAPI(name).GetQueueAttributes(p.r.Context(), &seriatimpb.GetQueueAttributesRequest{
+		Queue: p.called(name), Names: []string{"QueueArn"},
+	})
+	return err == nil
 }
 
 // owner returns the account of the caller by its name in the state.

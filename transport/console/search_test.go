@@ -34,6 +34,30 @@ func TestSearchesWithAccessKeys(t *testing.T) {
 	}
 }
 
+// The counts and names beside a queue need the permission of each queue.
+func TestSiblingsNeedPermission(t *testing.T) {
+	f := newFixture(t, filled, true)
+	const oneKey = "SRTMONEQUEUEONLY"
+	for _, cmd := range []queue.Command{
+		&access.CreateAccessKey{ID: oneKey, Secret: secret, Account: account, User: "one"},
+		&access.PutUserPolicy{Account: account, User: "one", Policy: `{"Version":"2012-10-17","Statement":[` +
+			`{"Effect":"Allow","Action":"sqs:ListQueues","Resource":"*"},` +
+			`{"Effect":"Allow","Action":"sqs:GetQueueAttributes","Resource":"arn:aws:sqs:us-east-1:` + account + `:dead.fifo"}]}`},
+	} {
+		clustertest.Must(t, clustertest.Err(filled.Submit(t.Context(), cmd)))
+	}
+	for key, sees := range map[string]bool{oneKey: false, rootKey: true} {
+		f.client = f.browser()
+		f.post("/login", f.csrf("/login"), "key", key, "secret", secret)
+		for _, path := range []string{"/dlqs", "/queues/dead.fifo/dlq"} {
+			got := f.get(path)
+			if shown := strings.Contains(got.body, "orders.fifo"); got.code != http.StatusOK || shown != sees {
+				t.Errorf("%s at %s: got %d, orders.fifo is shown: %v", key, path, got.code, shown)
+			}
+		}
+	}
+}
+
 // Without tokens there is no login, and a form for one is answered.
 func TestLoginWithoutTokens(t *testing.T) {
 	f := newFixture(t, filled, false)
