@@ -67,15 +67,19 @@ type tableCache struct {
 // table returns all queues. It reads the state of this node, so that no page costs the leader anything.
 func (c *Console) table(ctx context.Context) queueTable {
 	t := &c.tables
+	now := c.Now()
+	t.refreshRates(ctx, c, now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := c.Now()
 	if age := now.Sub(t.at); !t.at.IsZero() && age >= 0 && age < tableAge {
 		return t.last
 	}
-	t.last = c.readTable()
-	t.addRates(ctx, c, now)
-	t.at = now
+	t.last, t.at = c.readTable(), now
+	t.last.Rates = t.rates != nil
+	for i := range t.last.Rows {
+		of := t.rates[t.last.Rows[i].Name]
+		t.last.Rows[i].In, t.last.Rows[i].Out = of.Sent, of.Received
+	}
 	return t.last
 }
 
@@ -84,21 +88,28 @@ const (
 	ratesAge     = 5 * time.Second // nodes take a sample every 10 s
 )
 
-// addRates adds the rates of all nodes to the rows.
-func (t *tableCache) addRates(ctx context.Context, c *Console, now time.Time) {
-	if age := now.Sub(t.ratesAt); age < 0 || age >= ratesAge {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ratesTimeout) // the table serves other requests, too
-		defer cancel()
-		t.rates, t.ratesAt = nil, now
-		if rates, known := c.Admin.Rates(ctx); known {
-			t.rates = rates
-		}
+// refreshRates asks all nodes for their rates. One request waits for a node that does not answer;
+// the others go on with the rates before.
+func (t *tableCache) refreshRates(ctx context.Context, c *Console, now time.Time) {
+	t.mu.Lock()
+	age := now.Sub(t.ratesAt)
+	stale := age < 0 || age >= ratesAge
+	if stale {
+		t.ratesAt = now
 	}
-	t.last.Rates = t.rates != nil
-	for i := range t.last.Rows {
-		of := t.rates[t.last.Rows[i].Name]
-		t.last.Rows[i].In, t.last.Rows[i].Out = of.Sent, of.Received
+	t.mu.Unlock()
+	if !stale {
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ratesTimeout) // the rates serve other requests, too
+	defer cancel()
+	rates, known := c.Admin.Rates(ctx)
+	if !known {
+		rates = nil
+	}
+	t.mu.Lock()
+	t.rates = rates
+	t.mu.Unlock()
 }
 
 func (c *Console) readTable() queueTable {
