@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/transport/ops"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 // clusterPage shows members, checks, certificates, backup and upgrade.
@@ -20,6 +22,7 @@ type clusterPage struct {
 	Findings []finding
 	Admin    string
 	Charts   bool
+	Settings []document.Setting // that differ
 }
 
 // certificateEnd is the end of a certificate of this node.
@@ -51,7 +54,21 @@ func (p *page) cluster() {
 	}
 	rank := map[string]int{"critical": 0, "unknown": 1, "warning": 2, "ok": 3}
 	slices.SortStableFunc(data.Findings, func(a, b finding) int { return rank[a.Level] - rank[b.Level] })
+	data.Settings = p.differentSettings()
 	p.render("cluster", "Cluster", data)
+}
+
+// differentSettings returns the settings that differ between nodes, none if the caller may not see them.
+func (p *page) differentSettings() []document.Setting {
+	const path = "/v1/settings"
+	if p.who.Role < ops.Operate || !p.console.Admin.Has(path) {
+		return nil
+	}
+	var found document.Settings
+	if err := p.get(path, &found); err != nil {
+		p.console.Logger.Debug("the console could not compare the settings", "error", err)
+	}
+	return slices.DeleteFunc(found.Settings, func(s document.Setting) bool { return !s.Differs })
 }
 
 // clusterChanges are the changes of a form: path of the admin port, words of the tool, and result.

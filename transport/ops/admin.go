@@ -55,6 +55,8 @@ type Options struct {
 	Open *connections.Table
 	// AuditRecords and LogRecords keep the newest records of the logs; nil: none.
 	AuditRecords, LogRecords *records.Ring
+	// Settings returns the settings of this node; nil: they are not shown.
+	Settings func() []NodeSetting
 	// LogLevel is the lowest level of Logger; nil: it cannot be changed.
 	LogLevel *slog.LevelVar
 

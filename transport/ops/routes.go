@@ -49,6 +49,10 @@ func (a *Admin) routes(metrics http.Handler) []route {
 			route{"POST /v1/connections/close", Operate, func(w http.ResponseWriter, r *http.Request) { a.closeConnection(w, r, node) }})
 	}
 	list = append(list, a.recordRoutes()...)
+	if node, ok := a.Node.(asking); ok && a.Settings != nil {
+		a.provideSettings(node)
+		list = append(list, route{"GET /v1/settings", Operate, func(w http.ResponseWriter, r *http.Request) { a.settings(w, r, node) }})
+	}
 	if node, ok := a.Node.(asking); ok && a.LogLevel != nil {
 		a.provideLogLevel(node)
 		list = append(list,

@@ -29,7 +29,7 @@ func clusterCommand(o *options) *cobra.Command {
 		"Show the cluster and change its members.\n\n"+
 			"You can send every command to any node. NODE is a node id, or a name that only one node has.\n"+
 			"Unreachable nodes are never removed automatically; you decide.",
-		clusterStatusCommand(o), clusterMembersCommand(o),
+		clusterStatusCommand(o), clusterMembersCommand(o), clusterSettingsCommand(o),
 		changeCommand(o, changeText{
 			use: "add NODE", path: "add", past: "added as a learner",
 			short: "Make a waiting node a learner",

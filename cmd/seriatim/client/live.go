@@ -76,6 +76,38 @@ func logLevelCommand(o *options) *cobra.Command {
 	return c
 }
 
+func clusterSettingsCommand(o *options) *cobra.Command {
+	all := false
+	c := &cobra.Command{
+		Use: "settings", Short: "Compare the settings of the nodes", Args: arguments.None,
+		Long: "Show the settings that differ between nodes. Settings that every node has for itself, such as addresses and files,\n" +
+			"are left out. With --all the table has each setting that is not at its default.",
+		Example: "  seriatim cluster settings\n  seriatim cluster settings --all -o json",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			var found document.Settings
+			if err := w.get(cmd.Context(), "/v1/settings", nil, &found); err != nil {
+				return err
+			}
+			p.missing(found.Missing)
+			t := table{heading: []string{"SETTING", "NODE", "VALUE", "DEFAULT"}}
+			for _, s := range found.Settings {
+				for _, v := range s.Values {
+					if s.Differs || all && v.Value != s.Default {
+						t.add(s.Name, v.Node, orDash(v.Value), orDash(s.Default))
+					}
+				}
+			}
+			if len(t.rows) == 0 && p.format.ForPeople() {
+				p.say("the nodes that answer have the same settings")
+				return nil
+			}
+			return p.print(found, func() table { return t })
+		}),
+	}
+	c.Flags().BoolVar(&all, "all", false, "show every setting that is not at its default")
+	return c
+}
+
 // logLevels are the levels of the log.
 var logLevels = []string{"debug", "info", "warn", "error"}
 

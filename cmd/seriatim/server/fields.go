@@ -72,12 +72,24 @@ func settingsOf(t reflect.Type, prefix []int) []setting {
 
 // text returns the value of the setting in cfg in the form that parse reads.
 func (s setting) text(cfg Config) string {
-	switch v := reflect.ValueOf(cfg).FieldByIndex(s.index).Interface().(type) {
-	case []string:
-		return strings.Join(v, ",")
-	default:
-		return fmt.Sprint(v)
+	return shown(reflect.ValueOf(cfg).FieldByIndex(s.index).Interface())
+}
+
+// shown writes a value of a setting.
+func shown(value any) string {
+	if list, ok := value.([]string); ok {
+		return strings.Join(list, ",")
 	}
+	return fmt.Sprint(value)
+}
+
+// usual returns the default as text writes it, such as 24h0m0s for 24h.
+func (s setting) usual() string {
+	value, err := parse(s.kind, s.def)
+	if err != nil {
+		return s.def // a test parses all defaults
+	}
+	return shown(value)
 }
 
 // parse turns text into a value of a setting's type.

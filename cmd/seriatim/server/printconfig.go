@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/seriatimq/seriatim/transport/ops"
 )
 
 // printConfig writes cfg as a file for --config, with the description above each key. It omits
@@ -14,7 +16,7 @@ import (
 func printConfig(out io.Writer, cfg Config) error {
 	document := &yaml.Node{Kind: yaml.MappingNode}
 	for _, s := range settings() {
-		if s.hidden && s.text(cfg) == s.def {
+		if s.hidden && s.text(cfg) == s.usual() {
 			continue
 		}
 		key := &yaml.Node{Kind: yaml.ScalarNode, Value: s.name, HeadComment: s.help}
@@ -25,6 +27,30 @@ func printConfig(out io.Writer, cfg Config) error {
 		return err
 	}
 	return enc.Close()
+}
+
+// nodeSettings returns the settings for the comparison of nodes, without hidden ones at their defaults.
+func nodeSettings(cfg Config) (list []ops.NodeSetting) {
+	for _, s := range settings() {
+		if value := s.text(cfg); !s.hidden || value != s.usual() {
+			list = append(list, ops.NodeSetting{Name: s.name, Value: value, Default: s.usual(), Own: s.own()})
+		}
+	}
+	return list
+}
+
+// own reports whether every node has its own value.
+func (s *setting) own() bool {
+	for _, end := range []string{"-addr", "-file", "-cert", "-key", "-ca"} {
+		if strings.HasSuffix(s.name, end) {
+			return true
+		}
+	}
+	switch s.name {
+	case "node-name", "data-dir", "bootstrap-expect", "join", "advertise-peer", "advertise-gossip":
+		return true
+	}
+	return false
 }
 
 func valueNode(s setting, text string) *yaml.Node {

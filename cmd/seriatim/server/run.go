@@ -231,6 +231,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused, Spans: r.spans,
 		LastBackup: r.backup.at(), OnBackup: func(at time.Time) { r.backup.keep(cfg.Node.DataDir, at, p.log) },
 		Open: open, AuditRecords: r.auditRecords, LogRecords: p.logRecords(), LogLevel: p.logLevel(),
+		Settings: func() []ops.NodeSetting { return nodeSettings(cfg) },
 		Connections: func() (ofClients, ofOperators transport.Connections) {
 			return counts(&clients, clientsMax), counts(&operators, adminMax)
 		},

@@ -90,6 +90,28 @@ type LogLevel struct {
 	Level  string `json:"level"`
 }
 
+// Settings is the answer of GET /v1/settings.
+type Settings struct {
+	Settings []Setting `json:"settings"`
+	Missing  []string  `json:"missing"` // nodes without an answer
+}
+
+// Setting has the values of one setting on all nodes.
+type Setting struct {
+	Name    string         `json:"name"`
+	Default string         `json:"default"`
+	Own     bool           `json:"own"`     // every node has its own value, such as an address
+	Differs bool           `json:"differs"` // a node has another value than the others, although the setting is not Own
+	Values  []SettingValue `json:"values"`
+}
+
+// SettingValue is the value of a setting on one node.
+type SettingValue struct {
+	Node   string `json:"node"`
+	NodeID string `json:"nodeId"`
+	Value  string `json:"value"`
+}
+
 // Holding is a message in flight or a session that a client holds.
 type Holding struct {
 	Group          string `json:"group,omitempty"`
