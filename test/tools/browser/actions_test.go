@@ -19,7 +19,8 @@ type action struct {
 	shown  string            // selector of that message; empty: a flash
 }
 
-// changes are the actions of a whole cluster, in an order in which each finds what it needs.
+// changes are the actions of a whole cluster, in an order in which each finds what it needs. Those on
+// nodes that wait to join, and on upgrades, are not among them.
 var changes = []action{
 	{"/queues", "[data-testid=create-queue]", map[string]string{"name": "made.fifo", "window": "600"}, "made.fifo", ""},
 	{"/queues/made.fifo", "[data-testid=send]",
@@ -47,6 +48,8 @@ var changes = []action{
 	{"/cluster", `[action="/cluster/uncordon"]`, nil, "serves", ""},
 	{"/audit?tab=log", "[data-testid=log-level]", map[string]string{"level": "debug"}, "debug", ""},
 	{"/topics/events.fifo", "[data-testid=set-filter]", map[string]string{"filter": `{"kind":["other"]}`}, "changed", ""},
+	{"/topics/events.fifo", "[data-testid=replay]", map[string]string{"from": "2026-01-01T00:00"}, "replay has started", ""},
+	{"/topics/events.fifo", "[data-testid=end-replay]", nil, "replay has ended", ""},
 	{"/topics/events.fifo", "[data-testid=unsubscribe]", map[string]string{"confirm": ""}, "no longer", ""},
 	{"/topics", "[data-testid=create-topic]", map[string]string{"name": "made.fifo"}, "made.fifo", ""},
 	{"/topics/made.fifo", "[data-testid=subscribe]", map[string]string{"endpoint": "made.fifo"}, "made.fifo", ""},
@@ -57,6 +60,7 @@ var changes = []action{
 	{"/access", "[data-testid=create-key]", map[string]string{"user": "anna"}, "", "[data-testid=new-key]"},
 	{"/access", "[data-testid=toggle-key]", nil, "", ""},
 	{"/access", "[data-testid=delete-key]", map[string]string{"confirm": ""}, "", ""},
+	{"/access", "[data-testid=delete-policy]", map[string]string{"confirm": ""}, "", ""},
 	{"/access", "[data-testid=delete-account]", map[string]string{"confirm": ""}, "111111111111", ""},
 	{"/queues/made.fifo", "[data-testid=purge]", map[string]string{"confirm": "made.fifo"}, "made.fifo", ""},
 	{"/queues/made.fifo/settings", "[data-testid=delete-queue]", map[string]string{"confirm": "made.fifo"}, "made.fifo", ""},

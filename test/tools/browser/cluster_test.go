@@ -90,7 +90,9 @@ func fill(t *testing.T, c *harness.Cluster) {
 	send("orders.fifo", "hostile", "hostile-1", strings.ReplaceAll(hostile, "\x01", ""))
 	send("orders.fifo", "large", "large-1", strings.Repeat("0123456789abcde\n", 60_000))
 	send("orders-dead.fifo", "customer-9", "dead-1", "could not be handled")
-	if _, err := conn.CreateTopic(ctx, "events.fifo", map[string]string{"FifoTopic": "true"}, nil); err != nil {
+	if _, err := conn.CreateTopic(ctx, "events.fifo", map[string]string{
+		"FifoTopic": "true", "ArchivePolicy": `{"MessageRetentionPeriod":"1"}`,
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	filter := map[string]string{"FilterPolicy": `{"kind":["order"]}`}
