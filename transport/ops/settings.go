@@ -35,15 +35,18 @@ func (a *Admin) provideSettings(node asking) {
 }
 
 // mergeSettings puts the values of all nodes for a setting side by side, in the order of the first node.
+// A node that leaves out a setting has its default.
 func mergeSettings(answers []cluster.NodeAnswer, missing []string) document.Settings {
 	out := document.Settings{Settings: []document.Setting{}, Missing: listed(missing)}
 	at := map[string]int{}
+	var answered []cluster.NodeAnswer
 	for _, answer := range answers {
 		var own []NodeSetting
 		if json.Unmarshal(answer.Content, &own) != nil {
 			out.Missing = append(out.Missing, answer.Node)
 			continue
 		}
+		answered = append(answered, answer)
 		for _, s := range own {
 			i, known := at[s.Name]
 			if !known {
@@ -57,6 +60,11 @@ func mergeSettings(answers []cluster.NodeAnswer, missing []string) document.Sett
 	}
 	for i := range out.Settings {
 		s := &out.Settings[i]
+		for _, node := range answered {
+			if !slices.ContainsFunc(s.Values, func(v document.SettingValue) bool { return v.NodeID == node.NodeID }) {
+				s.Values = append(s.Values, document.SettingValue{Node: node.Node, NodeID: node.NodeID, Value: s.Default})
+			}
+		}
 		s.Differs = !s.Own && slices.ContainsFunc(s.Values, func(v document.SettingValue) bool { return v.Value != s.Values[0].Value })
 	}
 	return out

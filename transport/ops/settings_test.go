@@ -20,7 +20,7 @@ func TestMergedSettings(t *testing.T) {
 	name := func(value string) NodeSetting { return NodeSetting{Name: "node-name", Value: value, Own: true} }
 	level := func(value string) NodeSetting { return NodeSetting{Name: "log-level", Value: value, Default: "info"} }
 	got := mergeSettings([]cluster.NodeAnswer{
-		answer("n1", name("n1"), level("info"), NodeSetting{Name: "region", Value: "r"}), answer("n2", name("n2"), level("debug")),
+		answer("n1", name("n1"), level("info"), NodeSetting{Name: "hidden", Value: "2s", Default: "1s"}), answer("n2", name("n2"), level("debug")),
 		{Node: "n3", Content: json.RawMessage(`"damaged"`)},
 	}, []string{"n4"})
 	want := document.Settings{Missing: []string{"n4", "n3"}, Settings: []document.Setting{
@@ -28,7 +28,8 @@ func TestMergedSettings(t *testing.T) {
 			{Node: "n2", NodeID: "n2-id", Value: "n2"}}},
 		{Name: "log-level", Default: "info", Differs: true, Values: []document.SettingValue{{Node: "n1", NodeID: "n1-id", Value: "info"},
 			{Node: "n2", NodeID: "n2-id", Value: "debug"}}},
-		{Name: "region", Values: []document.SettingValue{{Node: "n1", NodeID: "n1-id", Value: "r"}}},
+		{Name: "hidden", Default: "1s", Differs: true, Values: []document.SettingValue{{Node: "n1", NodeID: "n1-id", Value: "2s"},
+			{Node: "n2", NodeID: "n2-id", Value: "1s"}}},
 	}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)

@@ -169,7 +169,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		harness.Must(t, err)
 		places["the metrics of "+node.Name] = metrics
 		for _, path := range []string{"/v1/status", "/v1/access/keys", "/v1/access/policies", "/v1/queues", "/v1/cluster/members",
-			"/v1/audit?limit=1000", "/v1/logs?limit=1000", "/v1/connections", "/v1/history"} {
+			"/v1/audit?limit=1000", "/v1/logs?limit=1000", "/v1/connections", "/v1/history", "/v1/settings"} {
 			text, err := node.Get(t.Context(), path)
 			harness.Must(t, err)
 			places[fmt.Sprintf("%s of %s", path, node.Name)] = string(text)
