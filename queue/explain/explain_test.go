@@ -171,7 +171,7 @@ func documentedStates(t *testing.T) (out []string) {
 	return out
 }
 
-// messages produces the states in which nobody has a message.
+// messages produces the states of messages without a receiver.
 func (s *state) messages() {
 	s.create("q.fifo")
 	s.queue("q.fifo", "empty", "The queue has no messages.")

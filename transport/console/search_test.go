@@ -15,7 +15,7 @@ func TestSearchesWithAccessKeys(t *testing.T) {
 	f := newFixture(t, filled, true)
 	const noneKey = "SRTMNONENONENONE"
 	for _, cmd := range []queue.Command{
-		&access.CreateAccessKey{ID: noneKey, Secret: secret, Account: account, User: "nobody"},
+		&access.CreateAccessKey{ID: noneKey, Secret: secret, Account: account, User: "powerless"},
 		&queue.CreateTopic{Topic: "orders-topic", TopicARN: "arn:aws:sns:us-east-1:" + account + ":orders-topic"},
 	} {
 		clustertest.Must(t, clustertest.Err(filled.Submit(t.Context(), cmd)))

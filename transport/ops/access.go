@@ -2,9 +2,7 @@ package ops
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"time"
 
@@ -153,16 +151,7 @@ func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
 
 // decode reads the body of a change, and answers an invalid one.
 func (s accessAdmin) decode(w http.ResponseWriter, r *http.Request, into any) bool {
-	if !s.fromTool(w, r) {
-		return false
-	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, accessBytesMax))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		s.fail(w, http.StatusBadRequest, "the body is not a valid change: "+err.Error())
-		return false
-	}
-	return true
+	return s.readBody(w, r, accessBytesMax, into)
 }
 
 // submit executes a command, and answers a refused one.

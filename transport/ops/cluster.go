@@ -77,15 +77,23 @@ func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, exec
 	a.answer(w, http.StatusOK, list)
 }
 
+// readBody reads the body of a change, and answers one that is invalid or does not come from a tool.
+func (a *Admin) readBody(w http.ResponseWriter, r *http.Request, most int64, into any) bool {
+	if !a.fromTool(w, r) {
+		return false
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		a.fail(w, http.StatusBadRequest, "the body is not a valid change: "+err.Error())
+		return false
+	}
+	return true
+}
+
 // readChange reads a change of a member, and answers an invalid one.
 func (a *Admin) readChange(w http.ResponseWriter, r *http.Request) (change cluster.Change, ok bool) {
-	if !a.fromTool(w, r) {
-		return change, false
-	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, changeBytesMax))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&change); err != nil && !errors.Is(err, io.EOF) {
-		a.fail(w, http.StatusBadRequest, "the body is not a valid change: "+err.Error())
+	if !a.readBody(w, r, changeBytesMax, &change) {
 		return change, false
 	}
 	aimAt(r.Context(), change.Node)

@@ -3,8 +3,6 @@ package ops
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -44,14 +42,8 @@ func (a *Admin) logLevels(w http.ResponseWriter, r *http.Request, node asking) {
 
 // setLogLevel answers POST /v1/logs/level.
 func (a *Admin) setLogLevel(w http.ResponseWriter, r *http.Request, node asking) {
-	if !a.fromTool(w, r) {
-		return
-	}
 	var in document.SetLogLevel
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, changeBytesMax))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&in); err != nil && !errors.Is(err, io.EOF) {
-		a.fail(w, http.StatusBadRequest, "the body does not name a level: "+err.Error())
+	if !a.readBody(w, r, changeBytesMax, &in) {
 		return
 	}
 	switch in.Level {

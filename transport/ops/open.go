@@ -3,8 +3,6 @@ package ops
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -100,14 +98,8 @@ func (a *Admin) openConnections(w http.ResponseWriter, r *http.Request, node ask
 
 // closeConnection answers POST /v1/connections/close.
 func (a *Admin) closeConnection(w http.ResponseWriter, r *http.Request, node asking) {
-	if !a.fromTool(w, r) {
-		return
-	}
 	var in document.CloseConnection
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, changeBytesMax))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&in); err != nil && !errors.Is(err, io.EOF) {
-		a.fail(w, http.StatusBadRequest, "the body does not name a connection: "+err.Error())
+	if !a.readBody(w, r, changeBytesMax, &in) {
 		return
 	}
 	aimAt(r.Context(), in.Node+"/"+in.ID)

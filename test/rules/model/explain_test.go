@@ -114,7 +114,7 @@ func (w *world) compareExplanations(s step) string {
 	if !q.FIFO {
 		return ""
 	}
-	for _, group := range append(w.model.Groups(q), "nobody") {
+	for _, group := range append(w.model.Groups(q), "unused") {
 		if text := w.compareGroupExplanation(view, q, group); text != "" {
 			return fmt.Sprintf("explanation of group %s of %s: %s", group, name, text)
 		}
