@@ -20,7 +20,8 @@ func TestMergedSettings(t *testing.T) {
 	name := func(value string) NodeSetting { return NodeSetting{Name: "node-name", Value: value, Own: true} }
 	level := func(value string) NodeSetting { return NodeSetting{Name: "log-level", Value: value, Default: "info"} }
 	got := mergeSettings([]cluster.NodeAnswer{
-		answer("n1", name("n1"), level("info"), NodeSetting{Name: "hidden", Value: "2s", Default: "1s"}), answer("n2", name("n2"), level("debug")),
+		answer("n1", name("n1"), level("info"), NodeSetting{Name: "hidden", Value: "2s", Default: "1s"}),
+		answer("n2", name("n2"), level("debug")),
 		{Node: "n3", Content: json.RawMessage(`"damaged"`)},
 	}, []string{"n4"})
 	want := document.Settings{Missing: []string{"n4", "n3"}, Settings: []document.Setting{
