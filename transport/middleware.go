@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/connections"
 	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/service"
 )
@@ -18,7 +19,7 @@ func Recorded(calls *service.Calls, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := &served{calls: calls, started: calls.Now()}
 		s.writer = statusWriter{ResponseWriter: w, of: s, header: r.Header}
-		calls.Begin(&s.request, r.RemoteAddr, r.Header, s.started)
+		calls.Begin(&s.request, connections.From(r.Context()), r.RemoteAddr, r.Header, s.started)
 		s.id[0] = s.request.ID
 		// AWS spells it x-amzn-RequestId; header names ignore case.
 		w.Header()["X-Amzn-Requestid"] = s.id[:]

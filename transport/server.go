@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/connections"
 	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/http2"
 	"github.com/seriatimq/seriatim/transport/limits"
@@ -46,8 +47,8 @@ type Config struct {
 	// NetHTTP makes net/http serve all requests, over HTTP/1.1 only. Otherwise packages http1 and
 	// http2 serve most of them.
 	NetHTTP bool
-	// Opened is called with each accepted connection, and closed when it is closed; may be nil.
-	Opened func(net.Conn) (closed func())
+	// Opened registers each accepted connection; may be nil.
+	Opened func(net.Conn) *connections.Connection
 	// OnShutdown is called when Shutdown begins, to end waiting requests such as long polls. It
 	// returns at once.
 	OnShutdown func()
@@ -103,7 +104,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			turn := new(unverified.Turn)
 			turn.Attach(unverified.Of(conn))
-			return unverified.With(ctx, turn)
+			return connections.With(unverified.With(ctx, turn), conn)
 		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
 			if state == http.StateActive { // the header of a request was read

@@ -1,10 +1,11 @@
 // Package connections knows the open connections of a node: their clients, their last requests, and
 // the requests that still wait for an answer. A [Table] is bounded, in memory only, and not
-// replicated. A request finds its connection without a lock and costs a few atomic operations.
+// replicated. A request finds its connection in its context, and costs a few atomic operations.
 package connections
 
 import (
 	"cmp"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -36,7 +37,8 @@ type Doing struct {
 // Connection is one open connection. Begin and End do nothing for a nil Connection. Safe for
 // concurrent use.
 type Connection struct {
-	id      uint64
+	table   *Table
+	id      uint64 // 0: not in the table
 	port    string
 	address string
 	since   int64 // ms
@@ -114,54 +116,58 @@ func (c *Connection) state() State {
 // Table holds the open connections of all ports of a node. Made by New; safe for concurrent use.
 type Table struct {
 	now       func() time.Time
-	byAddress sync.Map // *Connection by port and address, see key
-	ids       atomic.Uint64
-	open      atomic.Int64
 	untracked atomic.Int64
+
+	mu   sync.Mutex
+	last uint64 // id
+	open map[uint64]*Connection
 }
 
 // New returns an empty Table.
-func New(now func() time.Time) *Table { return &Table{now: now} }
+func New(now func() time.Time) *Table { return &Table{now: now, open: make(map[uint64]*Connection)} }
 
-// key identifies a connection: two ports may have clients with the same address.
-type key struct{ port, address string }
-
-// Opened adds a connection of a port. closed must be called when it is closed.
-func (t *Table) Opened(port string, conn net.Conn) (closed func()) {
-	if t.open.Add(1) > openMax {
-		t.open.Add(-1)
+// Opened returns a new Connection of a port. Its Closed must be called when it is closed.
+func (t *Table) Opened(port string, conn net.Conn) *Connection {
+	c := &Connection{table: t, port: port, address: conn.RemoteAddr().String(), since: t.now().UnixMilli(), conn: conn}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.open) == openMax {
 		t.untracked.Add(1)
-		return func() { t.untracked.Add(-1) }
+		return c
 	}
-	c := &Connection{id: t.ids.Add(1), port: port, address: conn.RemoteAddr().String(), since: t.now().UnixMilli(), conn: conn}
-	t.byAddress.Store(key{port, c.address}, c)
-	return func() {
-		t.byAddress.CompareAndDelete(key{port, c.address}, c)
-		t.open.Add(-1)
-	}
+	t.last++
+	c.id = t.last
+	t.open[c.id] = c
+	return c
 }
 
-// Of returns the connection of a request by the address of its client, nil if it is not in the
-// table. A nil Table has none.
-func (t *Table) Of(port, address string) *Connection {
-	if t == nil {
-		return nil
+// Closed removes the connection from its Table.
+func (c *Connection) Closed() {
+	t := c.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.id == 0 {
+		t.untracked.Add(-1)
 	}
-	c, _ := t.byAddress.Load(key{port, address})
-	found, _ := c.(*Connection)
-	return found
+	delete(t.open, c.id)
+}
+
+// all returns the connections in the table.
+func (t *Table) all() []*Connection {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.open))
 }
 
 // List returns the connections that wanted selects, those with the newest requests first, and at
 // most limit of them. untracked counts the open connections that are not in the answer.
 func (t *Table) List(limit int, wanted func(*State) bool) (list []State, untracked int64) {
 	list = []State{}
-	t.byAddress.Range(func(_, c any) bool {
-		if s := c.(*Connection).state(); wanted(&s) {
+	for _, c := range t.all() {
+		if s := c.state(); wanted(&s) {
 			list = append(list, s)
 		}
-		return true
-	})
+	}
 	slices.SortFunc(list, func(a, b State) int {
 		return cmp.Or(cmp.Compare(b.LastRequestMs, a.LastRequestMs), strings.Compare(a.ID, b.ID))
 	})
@@ -175,12 +181,12 @@ func (t *Table) List(limit int, wanted func(*State) bool) (list []State, untrack
 
 // Close closes a connection by its id, and reports whether it was open.
 func (t *Table) Close(id string) (closed bool) {
-	t.byAddress.Range(func(_, c any) bool {
-		if found := c.(*Connection); strconv.FormatUint(found.id, 10) == id {
-			closed = found.conn.Close() == nil
-			return false
-		}
-		return true
-	})
-	return closed
+	number, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
+		return false
+	}
+	t.mu.Lock()
+	found := t.open[number]
+	t.mu.Unlock()
+	return found != nil && found.conn.Close() == nil
 }

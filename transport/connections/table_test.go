@@ -1,6 +1,7 @@
 package connections
 
 import (
+	"context"
 	"net"
 	"strings"
 	"testing"
@@ -20,12 +21,20 @@ type addr string
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return string(a) }
 
-func opened(tb testing.TB, t *Table, port, address string) (conn net.Conn, closed func()) {
+func opened(tb testing.TB, t *Table, port, address string) (conn net.Conn, c *Connection) {
 	tb.Helper()
 	near, far := net.Pipe()
 	tb.Cleanup(func() { _ = near.Close(); _ = far.Close() }) // some are closed by the test
 	return far, t.Opened(port, pipe{near, address})
 }
+
+// wrapped is a connection as a listener returns it.
+type wrapped struct {
+	net.Conn
+	tracked *Connection
+}
+
+func (w wrapped) Connection() *Connection { return w.tracked }
 
 func all(*State) bool { return true }
 
@@ -33,9 +42,8 @@ func TestConnectionsShowTheirLastRequest(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1000)
 	table := New(func() time.Time { return now })
-	far, closed := opened(t, table, "client", "10.0.0.1:1")
+	far, c := opened(t, table, "client", "10.0.0.1:1")
 	_, _ = opened(t, table, "admin", "10.0.0.1:1") // the same address at another port
-	c := table.Of("client", "10.0.0.1:1")
 	now = now.Add(time.Second)
 	c.Begin(now)
 	c.Note(Doing{Protocol: "json", Action: "ReceiveMessage", Queue: "q", AccessKey: "k", UserAgent: strings.Repeat("u", 1000)})
@@ -54,24 +62,27 @@ func TestConnectionsShowTheirLastRequest(t *testing.T) {
 	if _, err := far.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection is still open")
 	}
-	closed()
-	if table.Of("client", "10.0.0.1:1") != nil {
-		t.Error("a closed connection is still in the table")
+	c.Closed()
+	if list, _ = table.List(2, all); len(list) != 1 || list[0].Port != "admin" {
+		t.Errorf("a closed connection is still in the table: %+v", list)
 	}
-	var none *Table
-	none.Of("client", "x").Begin(now)
+	From(context.Background()).Begin(now) // without effect
 }
 
 func TestConnectionsBeyondTheLimitAreCounted(t *testing.T) {
 	t.Parallel()
 	table := New(time.Now)
-	table.open.Store(openMax)
-	_, closed := opened(t, table, "client", "10.0.0.1:1")
-	if list, untracked := table.List(10, all); len(list) != 0 || untracked != 1 {
+	for range openMax {
+		table.Opened("admin", pipe{address: "10.0.0.1:1"})
+	}
+	_, c := opened(t, table, "client", "10.0.0.1:1")
+	ofClient := func(s *State) bool { return s.Port == "client" }
+	if list, untracked := table.List(10, ofClient); len(list) != 0 || untracked != 1 {
 		t.Errorf("%v, %d untracked", list, untracked)
 	}
-	closed()
-	if _, untracked := table.List(10, all); untracked != 0 {
+	c.Begin(time.Now())
+	c.Closed()
+	if _, untracked := table.List(10, ofClient); untracked != 0 {
 		t.Errorf("%d untracked", untracked)
 	}
 }
@@ -79,8 +90,9 @@ func TestConnectionsBeyondTheLimitAreCounted(t *testing.T) {
 // BenchmarkRequest measures the cost of the table for one request.
 func BenchmarkRequest(b *testing.B) {
 	table := New(time.Now)
-	_, closed := opened(b, table, "client", "10.0.0.1:1")
-	defer closed()
+	_, conn := opened(b, table, "client", "10.0.0.1:1")
+	defer conn.Closed()
+	ctx := With(context.Background(), wrapped{tracked: conn})
 	now := time.Now()
 	doings := [2]Doing{
 		{Protocol: "json", Action: "SendMessage", Queue: "orders.fifo", AccessKey: "AKIA", UserAgent: "Boto3/1.40"},
@@ -88,7 +100,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		c := table.Of("client", "10.0.0.1:1")
+		c := From(ctx)
 		c.Begin(now)
 		c.Note(doings[i%2])
 		c.End()

@@ -22,6 +22,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/connections"
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
@@ -63,7 +64,7 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c := &call{server: s, in: inboundOf(ctx), started: s.Now()}
 	c.in.call, c.Backend, c.Record = c, &s.backend, new(service.Request)
 	c.From = sigv4.ConnectionOf(c.in.request)
-	s.Calls.Begin(c.Record, c.in.request.RemoteAddr, c.in.request.Header, c.started)
+	s.Calls.Begin(c.Record, connections.From(c.in.request.Context()), c.in.request.RemoteAddr, c.in.request.Header, c.started)
 	c.Authenticated(c.in.identity, c.in.request.Header.Get(headerAccount))
 	if c.in.operator != "" {
 		c.asOperator(c.in.operator)

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/transport/connections"
 	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
@@ -65,7 +66,7 @@ func newConn(s *Server, accepted net.Conn) *conn {
 		c.conn = tls.Server(c.handshake, s.TLS)
 	}
 	c.input.turn.Attach(unverified.Of(accepted))
-	c.ctx, c.cancel = context.WithCancel(unverified.With(s.base, &c.input.turn))
+	c.ctx, c.cancel = context.WithCancel(connections.With(unverified.With(s.base, &c.input.turn), accepted))
 	c.request = (&http.Request{
 		Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, URL: &c.url, Body: &c.body,
 		Header: make(http.Header), RemoteAddr: accepted.RemoteAddr().String(),

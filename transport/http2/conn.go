@@ -16,6 +16,7 @@ import (
 
 	frame "golang.org/x/net/http2"
 
+	"github.com/seriatimq/seriatim/transport/connections"
 	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
@@ -96,7 +97,7 @@ func newConn(s *Server, accepted net.Conn) *conn {
 	c.input.reader, c.input.turn = c.reader, &c.frames.turn
 	c.output.window = windowAtFirst
 	c.output.wrote.L = &c.mu
-	c.ctx, c.cancel = context.WithCancel(s.base)
+	c.ctx, c.cancel = context.WithCancel(connections.With(s.base, accepted))
 	return c
 }
 

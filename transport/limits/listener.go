@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/hostlimit"
+	"github.com/seriatimq/seriatim/transport/connections"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -21,9 +22,9 @@ type Listener struct {
 	hosts   *hostlimit.Limit
 	refused *hostlimit.Refusals
 	work    *unverified.Limiter
-	opened  func(net.Conn) (closed func()) // may be nil
-	slots   chan struct{}                  // capacity: the most connections; an element is one open connection
-	done    chan struct{}                  // closed by Close
+	opened  func(net.Conn) *connections.Connection // may be nil
+	slots   chan struct{}                          // capacity: the most connections; an element is one open connection
+	done    chan struct{}                          // closed by Close
 	once    sync.Once
 	open    atomic.Int64
 	held    atomic.Uint64 // times a connection had to wait for another to end
@@ -40,8 +41,8 @@ type Config struct {
 	PerAddress int
 	Logger     *slog.Logger
 	Now        func() time.Time
-	// Opened is called with each accepted connection, and closed when it is closed; may be nil.
-	Opened func(net.Conn) (closed func())
+	// Opened registers each accepted connection; may be nil.
+	Opened func(net.Conn) *connections.Connection
 }
 
 // NewListener bounds the connections of a listener.
@@ -102,7 +103,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		l.open.Add(1)
 		accepted := &limitedConn{Conn: conn, listener: l, host: host}
 		if l.opened != nil {
-			accepted.ended = l.opened(accepted)
+			accepted.tracked = l.opened(accepted)
 		}
 		l.noteSilent(accepted)
 		return l.work.Wrap(accepted), nil
@@ -175,11 +176,14 @@ type limitedConn struct {
 	silent   *list.Element // its place among those without a whole request; nil: not among them
 	ofHost   *list.Element // and among those of its host
 	closed   sync.Once
-	ended    func() // may be nil
+	tracked  *connections.Connection // may be nil
 }
 
 // NetConn returns the wrapped connection.
 func (c *limitedConn) NetConn() net.Conn { return c.Conn }
+
+// Connection returns the record of the connection, which may be nil.
+func (c *limitedConn) Connection() *connections.Connection { return c.tracked }
 
 // NoteRequest notes that a whole request came: the connection is no longer silent.
 func (c *limitedConn) NoteRequest() {
@@ -201,8 +205,8 @@ func (c *limitedConn) Close() error {
 	err := c.Conn.Close()
 	c.closed.Do(func() {
 		c.NoteRequest()
-		if c.ended != nil {
-			c.ended()
+		if c.tracked != nil {
+			c.tracked.Closed()
 		}
 		c.listener.hosts.End(c.RemoteAddr())
 		c.listener.open.Add(-1)
@@ -213,15 +217,7 @@ func (c *limitedConn) Close() error {
 
 // NoteRequest tells the Listener that a whole request came over a connection, which may be wrapped.
 func NoteRequest(conn net.Conn) {
-	for conn != nil {
-		if noted, ok := conn.(interface{ NoteRequest() }); ok {
-			noted.NoteRequest()
-			return
-		}
-		above, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return
-		}
-		conn = above.NetConn()
+	if noted, ok := connections.As[interface{ NoteRequest() }](conn); ok {
+		noted.NoteRequest()
 	}
 }

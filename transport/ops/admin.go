@@ -115,7 +115,7 @@ func (a *Admin) Stop() { a.stopping.Store(true) }
 
 // ServeHTTP serves one request of the admin port.
 func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if c := a.Open.Of(adminPort, r.RemoteAddr); c != nil {
+	if c := connections.From(r.Context()); c != nil {
 		c.Begin(a.Now())
 		defer c.End()
 		who, _ := a.guard.caller(r)

@@ -61,8 +61,9 @@ func TestLiveAnswers(t *testing.T) {
 		}
 	}
 	near, far := net.Pipe()
-	defer open.Opened("client", remoteConn{near})()
-	open.Of("client", "192.0.2.1:1234").Note(connections.Doing{Queue: "jobs", UserAgent: "<script>"})
+	c := open.Opened("client", remoteConn{near})
+	defer c.Closed()
+	c.Note(connections.Doing{Queue: "jobs", UserAgent: "<script>"})
 	list := readJSON[document.Connections](t, a, "/v1/connections?queue=jobs")
 	if len(list.Connections) != 1 || list.Connections[0].UserAgent != "<script>" || list.Connections[0].Node != "n1" {
 		t.Fatalf("connections: %+v", list)

@@ -22,19 +22,17 @@ type Calls struct {
 	Sample   *Sample   // selects the calls that are logged; nil: all
 	Random   io.Reader // source of request ids
 	Now      func() time.Time
-	// Connections knows the open connections of the client port; nil: none.
-	Connections *connections.Table
 }
 
-// Begin starts the record of a call from an address, which arrived at a time. header reads the trace
+// Begin starts the record of a call from an address, which arrived at a time over a connection, nil:
+// unknown. header reads the trace
 // context of the client; it has to stay readable until Report, unless the protocol replaces
 // Trace.Header by a copy.
-func (c *Calls) Begin(request *Request, remote string, header Header, at time.Time) {
+func (c *Calls) Begin(request *Request, of *connections.Connection, remote string, header Header, at time.Time) {
 	request.ID, request.Remote = c.newID(&request.random), remote
 	request.UserAgent = header.Get("User-Agent")
-	if request.connection = c.Connections.Of(PortName, remote); request.connection != nil {
-		request.connection.Begin(at)
-	}
+	request.connection = of
+	of.Begin(at)
 	if c.Tracer != nil {
 		request.Trace = &Trace{Header: header}
 	}

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/connections"
 )
 
 // Conn is a connection of a port. Safe for concurrent use, as connections are.
@@ -25,17 +27,8 @@ type Conn struct {
 
 // Of returns the Conn that a connection wraps, nil if there is none.
 func Of(conn net.Conn) *Conn {
-	for conn != nil {
-		if c, ok := conn.(*Conn); ok {
-			return c
-		}
-		above, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return nil
-		}
-		conn = above.NetConn()
-	}
-	return nil
+	c, _ := connections.As[*Conn](conn)
+	return c
 }
 
 // NetConn returns the wrapped connection.
@@ -97,18 +90,13 @@ func (c *Conn) awaitRate() {
 
 // SocketOf returns the socket of a connection, nil if unknown.
 func SocketOf(conn net.Conn) syscall.RawConn {
-	for {
-		switch known := conn.(type) {
-		case syscall.Conn:
-			socket, err := known.SyscallConn()
-			if err != nil {
-				return nil
-			}
-			return socket
-		case interface{ NetConn() net.Conn }:
-			conn = known.NetConn()
-		default:
-			return nil
-		}
+	known, ok := connections.As[syscall.Conn](conn)
+	if !ok {
+		return nil
 	}
+	socket, err := known.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return socket
 }

@@ -238,7 +238,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	})
 	calls := &service.Calls{
 		Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Tracer: r.tracer(), Random: rand.Reader, Now: time.Now,
-		Sample: new(service.Sample), Refusals: new(service.RefusalSample), Connections: open,
+		Sample: new(service.Sample), Refusals: new(service.RefusalSample),
 	}
 	r.grpc = grpc.New(requests, grpc.Options{
 		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls,
@@ -252,7 +252,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	r.adminPort, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax,
 		Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,
-		Opened: func(c net.Conn) func() { return open.Opened("admin", c) },
+		Opened: func(c net.Conn) *connections.Connection { return open.Opened("admin", c) },
 	})
 	if err != nil {
 		return fmt.Errorf("admin port: %w", err)
@@ -264,7 +264,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		ConnectionsMax: clientsMax, PerAddress: cfg.Limits.PerAddress, StreamsMax: cfg.Limits.Streams, Budget: memory,
 		Handler: transport.Recorded(calls, pages.Wrap(hooks.clients(services))), GRPC: pages.Wrap(hooks.clients(r.grpc)),
 		OnShutdown: r.drain, Logger: p.log, Now: time.Now,
-		Opened: func(c net.Conn) func() { return open.Opened(service.PortName, c) },
+		Opened: func(c net.Conn) *connections.Connection { return open.Opened(service.PortName, c) },
 	})
 	if err != nil {
 		return fmt.Errorf("client port: %w", err)
