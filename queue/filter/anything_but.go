@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue/jsontext"
+	"github.com/seriatimq/seriatim/queue/lettercase"
 )
 
 // anythingBut compiles the excluded value: a string, a number, a list of either, or an object with
@@ -99,7 +100,7 @@ func (c *compiler) anythingButFold(except *conditions, v jsontext.Value) error {
 		if s.Kind() != jsontext.KindString {
 			return c.refuse(s, "Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported.")
 		}
-		except.folded = append(except.folded, folded(s.Text()))
+		except.folded = append(except.folded, lettercase.Folded(s.Text()))
 	}
 	return nil
 }

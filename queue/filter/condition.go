@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/jsontext"
+	"github.com/seriatimq/seriatim/queue/lettercase"
 )
 
 // conditions is a list of alternative conditions. Named values are sorted for binary search.
@@ -82,7 +83,7 @@ func valueOf(v jsontext.Value) value {
 func (c *conditions) met(v *value) bool {
 	switch v.kind {
 	case jsontext.KindString:
-		if isIn(c.texts, v.text) || len(c.folded) > 0 && isIn(c.folded, folded(v.text)) {
+		if isIn(c.texts, v.text) || len(c.folded) > 0 && isIn(c.folded, lettercase.Folded(v.text)) {
 			return true
 		}
 	case jsontext.KindNumber:

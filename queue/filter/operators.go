@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue/jsontext"
+	"github.com/seriatimq/seriatim/queue/lettercase"
 )
 
 const (
@@ -109,7 +110,7 @@ func (c *compiler) textOperator(o *conditions, name string, v jsontext.Value) er
 	case "suffix":
 		o.others = append(o.others, condition{operator: opSuffix, text: v.Text()})
 	default:
-		o.folded = append(o.folded, folded(v.Text()))
+		o.folded = append(o.folded, lettercase.Folded(v.Text()))
 	}
 	return nil
 }

@@ -65,10 +65,11 @@ var packageRules = []packageRule{
 	{path: "queue/explain", only: append([]string{"~/queue", "~/queue/attributes", "~/queue/limits", "cmp", "fmt"},
 		domain...),
 		users: []string{"transport/grpc"}},
-	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},
+	{path: "queue/filter", only: append([]string{"~/queue/jsontext", "~/queue/lettercase"}, domain...)},
 	{path: "queue/identifier", only: []string{"~/queue/statehash", "encoding/binary", "encoding/hex", "strconv"}},
 	{path: "queue/jsontext", only: append([]string{"unicode/utf16"}, domain...),
 		users: []string{"queue/policy", "queue/filter", "queue/notification", "transport/auth/iam", "transport/awswire"}},
+	{path: "queue/lettercase", only: []string{"strings", "unicode/utf8"}, users: []string{"queue/filter", "queue/property", "queue/rules"}},
 	{path: "queue/limits", only: []string{}},
 	{path: "queue/logtime", only: []string{}},
 	{path: "queue/notification", only: []string{
@@ -81,8 +82,12 @@ var packageRules = []packageRule{
 	{path: "queue/packedmap", only: []string{"encoding/binary", "math/bits", "slices", "github.com/tidwall/btree"},
 		users: []string{"queue"}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime"}, domain...)},
+	{path: "queue/property", only: append([]string{"~/queue/lettercase", "~/queue/logtime", "math/big"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
 	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
+	{path: "queue/rules", only: append([]string{"~/queue/lettercase", "~/queue/property",
+		"unicode", // for expressions that are not yet in canonical form
+	}, domain...)},
 	{path: "queue/session", only: []string{"~/queue/logtime", "~/queue/statehash", "github.com/tidwall/btree"}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "queue/topic", only: []string{

@@ -1,9 +1,39 @@
-package filter
+// Package lettercase compares texts without regard to letter case. It does not use package
+// unicode, whose tables change with versions of Go.
+package lettercase
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
-// folded returns a text in lower case.
-func folded(text string) string { return strings.Map(fold, text) }
+// Folded returns a text in lower case. Its length in bytes is that of the text.
+func Folded(text string) string { return strings.Map(fold, text) }
+
+// Equal reports whether two texts differ only in letter case. Both are valid UTF-8.
+func Equal(a, b string) bool { return len(a) == len(b) && (a == b || Compare(a, b) == 0) }
+
+// Compare returns a number below, at or above zero for the order of the folded texts.
+func Compare(a, b string) int {
+	for i := 0; ; {
+		if i == len(a) || i == len(b) {
+			return len(a) - len(b)
+		}
+		x, y, size := rune(a[i]), rune(b[i]), 1
+		switch {
+		case x|y >= utf8.RuneSelf:
+			x, size = utf8.DecodeRuneInString(a[i:])
+			y, _ = utf8.DecodeRuneInString(b[i:])
+		case x == y:
+			i++
+			continue
+		}
+		if x, y = fold(x), fold(y); x != y {
+			return int(x - y)
+		}
+		i += size
+	}
+}
 
 // caseRange is a range of capitals whose small letters follow at a distance. Distance 1 means
 // alternating pairs of capital and small letter, starting at first.
