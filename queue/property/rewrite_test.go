@@ -36,8 +36,8 @@ func TestRewrite(t *testing.T) {
 	if err := wanted.Read("", want); err != nil || !slices.Equal(s.All(), wanted.All()) {
 		t.Errorf("the properties are %v (%v), want %v", s.All(), err, wanted.All())
 	}
-	if got := []Value{s.System(MessageID), s.System(Label), s.System(SessionID), s.System(ContentType), s.System(TimeToLive)}; !slices.Equal(got,
-		[]Value{String(id.Text()), {}, String("s"), String("text/plain"), {}}) {
+	got := []Value{s.System(MessageID), s.System(Label), s.System(SessionID), s.System(ContentType), s.System(TimeToLive)}
+	if !slices.Equal(got, []Value{String(id.Text()), {}, String("s"), String("text/plain"), {}}) {
 		t.Errorf("the system properties are %v", got)
 	}
 	// The id is still a UUID, and the fields that rules do not know remain.
@@ -61,7 +61,9 @@ func TestRewrite(t *testing.T) {
 		{"", "x", "application-properties section is malformed"},
 		{"", applicationSection([]Named{{"big", String(strings.Repeat("x", SectionBytesMax-40))}}), "more than 64 KiB"},
 	} {
-		_, _, err := Rewrite(c.properties, c.application, []Change{{System: To, Value: String("x")}, {Name: "name", Value: String(strings.Repeat("y", 60))}})
+		_, _, err := Rewrite(c.properties, c.application, []Change{
+			{System: To, Value: String("x")}, {Name: "name", Value: String(strings.Repeat("y", 60))},
+		})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%x %x: %v, want %q", c.properties, c.application, err, c.want)
 		}
