@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
@@ -124,8 +125,10 @@ func (s *scenario) command(verb string, args []string) queue.Command {
 		return &queue.SetQueueAttributes{Queue: args[0], Attributes: pairs(args[1:])}
 	case "purge":
 		return &queue.PurgeQueue{Queue: args[0]}
-	case "send":
-		return s.send(args[0], args[1:])
+	case "send", "send-atomic":
+		cmd := s.send(args[0], args[1:])
+		cmd.Atomic = verb == "send-atomic"
+		return cmd
 	case "receive":
 		return s.receive(args[0], args[1:])
 	case "delete":
@@ -147,7 +150,7 @@ func (s *scenario) command(verb string, args []string) queue.Command {
 }
 
 // send reads entries separated by semicolons: body, then key=value words.
-func (s *scenario) send(name string, args []string) queue.Command {
+func (s *scenario) send(name string, args []string) *queue.SendMessages {
 	cmd := &queue.SendMessages{Queue: name, SenderID: "AIDAEXAMPLE"}
 	for len(args) > 0 {
 		entry := queue.SendEntry{Body: args[0]}
@@ -170,7 +173,7 @@ func (s *scenario) send(name string, args []string) queue.Command {
 				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{
 					Name: "seriatim.PartitionKey", DataType: "String", Value: value,
 				})
-			case "enqueue", "key": // without reserved attributes
+			case "enqueue", "key", "ttl": // without reserved attributes
 				s.option(&entry, key, value)
 			default: // a message attribute of type String
 				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{Name: key, DataType: "String", Value: value})
@@ -223,7 +226,12 @@ func (s *scenario) visibility(name string, args []string) queue.Command {
 func (s *scenario) lookup(labels []string) []string {
 	out := slices.Clone(labels)
 	for i, label := range out {
-		if handle, ok := s.receipts[label]; ok {
+		label, token := strings.CutPrefix(label, "token:")
+		handle, ok := s.receipts[label]
+		if h, parsed := identifier.ParseReceiptHandle(handle); token && parsed {
+			handle = h.LockToken().String()
+		}
+		if ok {
 			out[i] = handle
 		}
 	}

@@ -16,8 +16,12 @@ func (s *scenario) option(entry *queue.SendEntry, key, value string) {
 	if entry.Options == nil {
 		entry.Options = &queue.SendOptions{}
 	}
-	if key == "key" {
+	switch key {
+	case "key":
 		entry.Options.PartitionKey = value
+		return
+	case "ttl":
+		entry.Options.TimeToLive = logtime.Duration(s.number(value)) * logtime.Second
 		return
 	}
 	entry.Options.EnqueueAt = start.Add(logtime.Duration(s.number(value)) * logtime.Second)
@@ -141,7 +145,7 @@ func (s *scenario) locked(r queue.SessionLocked) string {
 // numbers; session=s1 is their session.
 func (s *scenario) settlement(verb string, args []string) queue.Command {
 	var in queue.SessionRef
-	visibility, destroy := queue.Int{}, false
+	visibility, destroy, uncounted := queue.Int{}, false, false
 	words := slices.DeleteFunc(slices.Clone(args[min(1, len(args)):]), func(word string) bool {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -151,6 +155,8 @@ func (s *scenario) settlement(verb string, args []string) queue.Command {
 			visibility = queue.Some(s.number(value))
 		case "destroy":
 			destroy = true
+		case "uncounted":
+			uncounted = true
 		default:
 			return false
 		}
@@ -161,7 +167,7 @@ func (s *scenario) settlement(verb string, args []string) queue.Command {
 		return &queue.DeleteMessages{Queue: args[0], Handles: s.lookup(words), Options: &queue.SettlementOptions{Session: in}}
 	case "abandon":
 		return &queue.ChangeMessageVisibility{
-			Queue: args[0], Options: &queue.SettlementOptions{Session: in},
+			Queue: args[0], Options: &queue.SettlementOptions{Session: in, Uncounted: uncounted},
 			Entries: []queue.VisibilityEntry{{Handle: s.lookup(words)[0], VisibilityTimeout: queue.Some(visibility.Value)}},
 		}
 	case "defer":

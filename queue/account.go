@@ -78,9 +78,13 @@ func (b *Broker) roomForTopic(name string) *Error {
 
 // roomFor refuses a message that exceeds the quota of the queue's account.
 func (b *Broker) roomFor(q *Queue, s *sending) *Error {
+	return b.roomForMessages(q, 1, int64(len(s.entry.Body))+message.Size("", s.attributes))
+}
+
+func (b *Broker) roomForMessages(q *Queue, messages, bytes int64) *Error {
 	u := q.sums.usage
 	has := u.Counted()
-	if u.Quota.HasRoomForMessages(has, 1, int64(len(s.entry.Body))+message.Size("", s.attributes)) {
+	if u.Quota.HasRoomForMessages(has, messages, bytes) {
 		return nil
 	}
 	return overQuota(refusal.OverLimit, has)

@@ -30,7 +30,7 @@ func (c *DeleteMessages) wellFormed() *Error {
 	if err := c.Options.check(c.Queue); err != nil {
 		return err
 	}
-	return checkEntries(len(c.Handles), c.Streamed, "DeleteMessageBatchRequestEntry")
+	return checkEntries(len(c.Handles), entriesMax(c.Streamed), "DeleteMessageBatchRequestEntry")
 }
 
 // check makes the checks that need no state.
@@ -42,7 +42,7 @@ func (c *DeleteMessages) check() (entries entryRefusals, whole *Error) {
 		return entries, err
 	}
 	for i, handle := range c.Handles {
-		if _, ok := identifier.ParseReceiptHandle(handle); !ok {
+		if !c.Options.readable(handle) {
 			entries.add(i, len(c.Handles), invalidHandle(handle))
 		}
 	}

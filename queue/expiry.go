@@ -103,8 +103,11 @@ func (q *Queue) nextDeadline() Timestamp {
 	if at := q.sessionDelayEnd(q.timers.fired.at); at != 0 {
 		next = min(next, at)
 	}
-	if at, ok := q.oldest(); ok {
-		next = min(next, roundUp(at.Add(logtime.Seconds(q.attributes.RetentionSeconds)), retentionStep))
+	if at := q.firstExpiry(); at != 0 {
+		next = min(next, roundUp(at, retentionStep))
+	}
+	if t, ok := q.byTimeToLive.Min(); ok && q.attributes.DeadLetterExpired {
+		next = min(next, t.at) // receivers of the dead-letter queue may wait
 	}
 	if at := q.deduplication.Deadline(); at != 0 {
 		next = min(next, roundUp(at, forgetStep))
@@ -124,6 +127,7 @@ func (b *Broker) expire(q *Queue, budget int) int {
 	budget = b.expireSessions(q, budget)
 	budget = b.activateScheduled(q, budget)
 	budget = b.expireMessages(q, budget)
+	budget = b.endTimesToLive(q, budget)
 	budget = q.deduplication.Forget(b.key, b.now, budget)
 	return q.forgetAttempts(b.key, b.now, budget)
 }
@@ -210,12 +214,23 @@ func (b *Broker) fireDue(q *Queue, budget int) int {
 	}
 }
 
+// firstExpiry returns the first time at which a message expires, zero: never.
+func (q *Queue) firstExpiry() (at Timestamp) {
+	if sentAt, some := q.oldest(); some && q.attributes.Retention() > 0 {
+		at = sentAt.Add(q.attributes.Retention())
+	}
+	if t, some := q.byTimeToLive.Min(); some && (at == 0 || t.at < at) {
+		at = t.at
+	}
+	return at
+}
+
 // expireMessages deletes messages older than the retention period, except for deferred ones.
 func (b *Broker) expireMessages(q *Queue, budget int) int {
 	expired := 0
 	for ; budget > 0; budget-- {
 		m, ok := q.oldestMessage()
-		if !ok || !q.expired(m, b.now) {
+		if !ok || !q.pastRetention(m, b.now) {
 			break
 		}
 		q.remove(b.key, m)
@@ -243,6 +258,102 @@ func (q *Queue) oldest() (Timestamp, bool) {
 		return 0, false
 	}
 	return m.sentAt, true
+}
+
+// A message with a time to live (Service Bus) is not expired while it is in flight: its receiver can
+// still complete it.
+
+// timeToLive returns the time to live of m, zero if it has none.
+func (m *Message) timeToLive() logtime.Duration {
+	if m.extra == nil {
+		return 0
+	}
+	return m.extra.timeToLive
+}
+
+// expiry returns the time at which m expires if its age counts from a time, zero if never.
+func (q *Queue) expiry(m *Message, from, now Timestamp) (at Timestamp) {
+	if age := m.timeToLive(); age > 0 {
+		at = from.Add(age)
+		if m.delivered() && q.inFlightNow(m, now) {
+			at = max(at, q.inFlightUntil(m))
+		}
+	}
+	if age := q.attributes.Retention(); age > 0 && (at == 0 || from.Add(age) < at) {
+		at = from.Add(age)
+	}
+	return at
+}
+
+// outlived reports whether the time to live of m has ended at now.
+func (q *Queue) outlived(m *Message, now Timestamp) bool {
+	ttl := m.timeToLive()
+	return ttl > 0 && now.Sub(m.sentAt) >= ttl && !(m.delivered() && q.inFlightNow(m, now))
+}
+
+// timeToLiveKey returns the key of m in byTimeToLive. A message under a session lock is not there,
+// because the lock can be renewed.
+func (m *Message) timeToLiveKey() timed {
+	key := timed{m.sentAt.Add(m.timeToLive()), m.sequence}
+	if m.delivered() {
+		key.at = max(key.at, m.delivery.visibleAt)
+	}
+	return key
+}
+
+func (q *Queue) noteTimeToLive(m *Message) {
+	if m.timeToLive() != 0 && !q.held(m) {
+		q.byTimeToLive.Set(m.timeToLiveKey())
+	}
+}
+
+func (q *Queue) forgetTimeToLive(m *Message) {
+	if m.timeToLive() != 0 {
+		q.byTimeToLive.Delete(m.timeToLiveKey())
+	}
+}
+
+// endTimesToLive removes messages whose time to live has ended.
+func (b *Broker) endTimesToLive(q *Queue, budget int) int {
+	var ended []*Message
+	q.byTimeToLive.Scan(func(t timed) bool {
+		if t.at > b.now || len(ended) == budget {
+			return false
+		}
+		m, _ := q.messages.Get(t.sequence)
+		ended = append(ended, m)
+		return true
+	})
+	b.removeOutlived(q, ended)
+	return budget - len(ended)
+}
+
+// Reason of a message whose time to live ended, as in Service Bus.
+const (
+	reasonExpired      = "TTLExpiredException"
+	descriptionExpired = "The message expired and was dead lettered."
+)
+
+// removeOutlived deletes messages whose time to live has ended, or moves them to the dead-letter
+// queue.
+func (b *Broker) removeOutlived(q *Queue, messages []*Message) {
+	if len(messages) == 0 {
+		return
+	}
+	for _, m := range messages {
+		if m.delivered() {
+			q.endAttempt(b.key, m, true)
+		}
+	}
+	if q.attributes.DeadLetterExpired && b.redriveRule(q).target != nil {
+		why := DeadLetterEntry{Reason: reasonExpired, Description: descriptionExpired}
+		b.deadLetterFor(q, messages, why.attributes())
+		return
+	}
+	for _, m := range messages {
+		q.remove(b.key, m)
+	}
+	b.emit(MessagesExpired, q.name, len(messages))
 }
 
 // AdvanceClock advances log time: due timers fire, a bounded number per command.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/outbox"
@@ -149,6 +150,7 @@ func (m *Message) describe(r *MessageRecord, scheduled bool) {
 	if e := m.extra; e != nil {
 		r.MessageID, r.TraceHeader, r.Attributes = e.id, e.traceHeader, e.attributes
 		r.DeadLetterSource, r.PartitionKey, r.KeepsAge = e.deadLetterSource, e.partition, e.keepsAge
+		r.TimeToLive = e.timeToLive
 		if p := e.published; p != nil {
 			n := p.publication.Content()
 			r.Published = PublishedRecord{PublicationID: n.MessageID, Content: n, SubscriptionARN: *p.subscription, Raw: p.raw,
@@ -247,9 +249,10 @@ type MessageRecord struct {
 	DeadLetterSource string
 	PartitionKey     string
 	SentAt           Timestamp
-	KeepsAge         bool // moved with its SentAt, so SentAt is out of order
-	Scheduled        bool // outside its group until VisibleAt
-	Timed            bool // DeliveryRecord is set
+	TimeToLive       logtime.Duration // from SentAt; zero: none
+	KeepsAge         bool             // moved with its SentAt, so SentAt is out of order
+	Scheduled        bool             // outside its group until VisibleAt
+	Timed            bool             // DeliveryRecord is set
 	// Published is set if a topic delivered the message, which then has no Body and no Attributes.
 	Published PublishedRecord
 	DeliveryRecord
@@ -278,7 +281,7 @@ type DeliveryRecord struct {
 	AttemptID       string
 	AttemptNumber   uint64
 	SessionLock     uint64 // of the last delivery, zero without a session
-	TakenBack       uint32 // deliveries that do not count because their session was released
+	TakenBack       uint32 // deliveries that do not count: of released sessions, or given back
 	Deferred        bool   // delivered by sequence number only
 }
 

@@ -248,6 +248,7 @@ func (q *Queue) compareIndexes(other *Queue) error {
 		{"redelivered", q.ready.redelivered, other.ready.redelivered},
 		{"timers", q.timers.pending, other.timers.pending},
 		{"by age", q.byAge, other.byAge},
+		{"by time to live", q.byTimeToLive, other.byTimeToLive},
 		{"scheduled", q.scheduledByTime, other.scheduledByTime},
 	} {
 		if have, want := index.have.Items(), index.want.Items(); !equal(have, want) {
@@ -256,6 +257,9 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	}
 	if have, want := [2]int64{q.timers.inFlight, q.timers.delayed}, [2]int64{other.timers.inFlight, other.timers.delayed}; have != want {
 		return fmt.Errorf("in flight and delayed are %v, the messages give %v", have, want)
+	}
+	if q.mortal != other.mortal {
+		return fmt.Errorf("%d messages have a time to live, the messages give %d", q.mortal, other.mortal)
 	}
 	if q.ready.single != other.ready.single {
 		return fmt.Errorf("%d messages without a group can be received, the messages give %d", q.ready.single, other.ready.single)

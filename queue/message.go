@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/packedmap"
 	"github.com/seriatimq/seriatim/queue/statehash"
@@ -46,6 +47,8 @@ type messageExtra struct {
 	deadLetterSource string
 	// partition is the PartitionKey, which a move task uses to remember the message again.
 	partition string
+	// timeToLive counts from sentAt, zero: the retention of the queue alone decides.
+	timeToLive logtime.Duration
 	// keepsAge marks a message moved with its sentAt to a standard dead-letter queue: sentAt is out
 	// of order there.
 	keepsAge bool
@@ -57,7 +60,7 @@ type messageExtra struct {
 // timeout; otherwise it ends the delay on a standard queue.
 type delivery struct {
 	count           uint32 // deliveries by this queue; part of the receipt handle
-	takenBack       uint32 // deliveries under session locks that were released
+	takenBack       uint32 // deliveries that do not count: of released session locks, or given back
 	receiveCount    int64  // ApproximateReceiveCount, kept by a dead-letter move
 	firstReceivedAt Timestamp
 	receivedAt      Timestamp
@@ -131,6 +134,9 @@ func (m *Message) seal(k statehash.Key) {
 		}
 		if e.partition != "" {
 			r = r.Text(e.partition)
+		}
+		if e.timeToLive != 0 {
+			r = r.Num(uint64(e.timeToLive))
 		}
 		if p := e.published; p != nil {
 			r = append(r, statehash.KindPublication).Num(p.publication.Hash()).Text(*p.subscription).Flag(p.raw).Flag(p.replayed)
@@ -227,6 +233,7 @@ func (messageCodec) Append(dst []byte, m *Message, shared *packedmap.Shared) ([]
 		for _, text := range [...]string{e.traceHeader, e.deadLetterSource, e.partition} {
 			dst = packedmap.AppendText(dst, text)
 		}
+		dst = binary.AppendVarint(dst, int64(e.timeToLive))
 		dst = binary.AppendUvarint(dst, uint64(len(e.attributes)))
 		for _, a := range e.attributes {
 			dst = packedmap.AppendText(packedmap.AppendText(packedmap.AppendText(dst, a.Name), a.DataType), a.Value)
@@ -285,6 +292,7 @@ func decodeExtra(f *packedmap.Fields, flags byte) *messageExtra {
 		copy(e.id[:], f.Bytes(len(e.id)))
 	}
 	e.traceHeader, e.deadLetterSource, e.partition = f.Text(), f.Text(), f.Text()
+	e.timeToLive = logtime.Duration(f.Varint())
 	if n := f.Uvarint(); n > 0 {
 		e.attributes = make([]MessageAttribute, n)
 	}

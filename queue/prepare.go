@@ -210,14 +210,20 @@ func plainName(name string) bool {
 
 // CheckEntryCount refuses an empty batch, and one of more than BatchEntriesMax. element is the name
 // of an entry in the error text of AWS.
-func CheckEntryCount(n int, element string) *Error { return checkEntries(n, false, element) }
+func CheckEntryCount(n int, element string) *Error {
+	return checkEntries(n, limits.BatchEntriesMax, element)
+}
 
-// checkEntries is CheckEntryCount with the higher limit of streams.
-func checkEntries(n int, streamed bool, element string) *Error {
-	entriesMax := limits.BatchEntriesMax
+// entriesMax returns the limit for a command, which may be of a stream.
+func entriesMax(streamed bool) int {
 	if streamed {
-		entriesMax = limits.StreamEntriesMax
+		return limits.StreamEntriesMax
 	}
+	return limits.BatchEntriesMax
+}
+
+// checkEntries is CheckEntryCount with another limit.
+func checkEntries(n, entriesMax int, element string) *Error {
 	if n == 0 {
 		return refusal.New(refusal.EmptyBatchRequest, "There should be at least one ", element, " in the request.")
 	}

@@ -32,6 +32,8 @@ type Queue struct {
 	messages        *messageMap // by sequence, without scheduled and deferred ones
 	made            messageBlocks
 	byAge           *btree.BTreeG[timed] // messages whose sentAt is out of order, by sentAt
+	byTimeToLive    *btree.BTreeG[timed] // messages with a time to live, see timeToLiveKey
+	mortal          int                  // messages with a time to live, but deferred ones
 	scheduled       *messageMap          // outside their groups until they are due
 	scheduledByTime *btree.BTreeG[timed]
 	deferred        *messageMap
@@ -105,7 +107,7 @@ func (q *Queue) leaveUsage() {
 
 func (q *Queue) setNoMessages() {
 	q.messages = new(messageMap)
-	q.byAge = newTimedTree()
+	q.byAge, q.byTimeToLive, q.mortal = newTimedTree(), newTimedTree(), 0
 	q.scheduled, q.scheduledByTime, q.deferred = new(messageMap), newTimedTree(), new(messageMap)
 	sessions := q.groups.sessions
 	q.groups = newMessageGroups()
@@ -167,9 +169,14 @@ func (q *Queue) availableAt(m *Message) Timestamp {
 	}
 }
 
-// expired reports whether retention has passed for m at now.
+// expired reports whether m is too old for its queue or for itself at now.
 func (q *Queue) expired(m *Message, now Timestamp) bool {
-	return !m.deferred() && now.Sub(m.sentAt) >= logtime.Seconds(q.attributes.RetentionSeconds)
+	return !m.deferred() && (q.pastRetention(m, now) || q.outlived(m, now))
+}
+
+func (q *Queue) pastRetention(m *Message, now Timestamp) bool {
+	retention := q.attributes.Retention()
+	return retention > 0 && now.Sub(m.sentAt) >= retention
 }
 
 // insert stores a new message.
@@ -189,6 +196,10 @@ func (q *Queue) index(m *Message) {
 	q.hold(m)
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Set(timed{m.sentAt, m.sequence})
+	}
+	if m.timeToLive() != 0 {
+		q.mortal++
+		q.noteTimeToLive(m)
 	}
 	if q.hasTimer(m) {
 		q.timedMax = max(q.timedMax, m.sequence)
@@ -219,6 +230,8 @@ func (q *Queue) replace(k statehash.Key, old, m *Message) {
 		q.timedMax = max(q.timedMax, m.sequence)
 	}
 	q.dequeue(old)
+	q.forgetTimeToLive(old)
+	q.noteTimeToLive(m)
 	m.hashed = m.sum(k, q.incarnation, false)
 	q.sums.messages.Sub(q.hashOf(k, old))
 	q.sums.messages.Add(m.hashed)
@@ -240,6 +253,10 @@ func (q *Queue) remove(k statehash.Key, m *Message) {
 	q.release(m)
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Delete(timed{m.sentAt, m.sequence})
+	}
+	if m.timeToLive() != 0 {
+		q.mortal--
+		q.forgetTimeToLive(m)
 	}
 	if !q.ordered(m) {
 		return

@@ -101,6 +101,7 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 		extra.deadLetterSource = q.name
 		extra.attributes = withAttributes(extra.attributes, more)
 		extra.keepsAge = !q.attributes.FIFO
+		extra.timeToLive = target.attributes.TimeToLive(0)
 		moved.extra = &extra
 		if q.attributes.FIFO {
 			moved.sentAt = b.now
@@ -108,10 +109,9 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 				moved.deduplicationID = extra.id.String()
 			}
 		}
-		moved.delivery = &delivery{
-			receiveCount:    m.receiveCount(),
-			firstReceivedAt: m.delivery.firstReceivedAt,
-			visibleAt:       b.now,
+		moved.delivery = &delivery{receiveCount: m.receiveCount(), visibleAt: b.now}
+		if m.delivery != nil {
+			moved.delivery.firstReceivedAt = m.delivery.firstReceivedAt
 		}
 		moved.group = target.groups.intern(moved.group)
 		moved.seal(b.key)

@@ -183,11 +183,12 @@ func (r *Restorer) fill(m *Message, rec *MessageRecord, published *publishedMess
 		m.group = r.q.groups.own(m.group)
 	}
 	if rec.MessageID != (MessageID{}) || rec.TraceHeader != "" || len(rec.Attributes) > 0 ||
-		rec.DeadLetterSource != "" || rec.PartitionKey != "" || rec.KeepsAge || published != nil {
+		rec.DeadLetterSource != "" || rec.PartitionKey != "" || rec.KeepsAge || rec.TimeToLive != 0 ||
+		published != nil {
 		m.extra = &messageExtra{
 			id: rec.MessageID, attributes: rec.Attributes, traceHeader: rec.TraceHeader,
 			deadLetterSource: rec.DeadLetterSource, partition: rec.PartitionKey, keepsAge: rec.KeepsAge,
-			published: published,
+			published: published, timeToLive: rec.TimeToLive,
 		}
 	}
 	if rec.Timed {
@@ -251,14 +252,13 @@ func (r *Restorer) publication(id MessageID, content *notification.Notification)
 
 // checkDelivery checks the fields that only messages delivered by a FIFO queue have.
 func checkDelivery(q *Queue, rec *MessageRecord) error {
-	inSession := rec.SessionLock != 0 || rec.TakenBack != 0
-	if !inSession && !rec.Deferred {
+	if rec.SessionLock == 0 && rec.TakenBack == 0 && !rec.Deferred {
 		return nil
 	}
 	if !q.attributes.FIFO || rec.Scheduled || !rec.Timed || rec.Deliveries == 0 {
-		return fmt.Errorf("queue %q: message %d cannot have been received in a session, or deferred", q.name, rec.Sequence)
+		return fmt.Errorf("queue %q: message %d cannot have been received in a session, given back or deferred", q.name, rec.Sequence)
 	}
-	if inSession && rec.GroupID == "" || rec.SessionLock > q.groups.sessions.LastLock() || rec.TakenBack > rec.Deliveries {
+	if rec.SessionLock != 0 && rec.GroupID == "" || rec.SessionLock > q.groups.sessions.LastLock() || rec.TakenBack > rec.Deliveries {
 		return fmt.Errorf("queue %q: message %d has an invalid session lock", q.name, rec.Sequence)
 	}
 	return nil

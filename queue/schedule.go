@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
@@ -18,12 +19,17 @@ type SendOptions struct {
 	EnqueueAt Timestamp
 	// PartitionKey must equal the group id if both are given.
 	PartitionKey string
+	// TimeToLive is the time in which the message can be received; zero: as the queue says.
+	TimeToLive logtime.Duration
 }
 
 // check checks the options of a message to a FIFO queue.
 func (o *SendOptions) check(e *SendEntry, fifo bool) *Error {
 	if !fifo {
-		return fifoOnly("Scheduled messages and partition keys")
+		return fifoOnly("Scheduled messages, partition keys and times to live")
+	}
+	if o.TimeToLive < 0 {
+		return refusal.InvalidValue(strconv.FormatInt(int64(o.TimeToLive), 10), "TimeToLive", "Must be a positive number of milliseconds.")
 	}
 	if !message.ValidScheduledTime(o.EnqueueAt) {
 		return refusal.InvalidValue(strconv.FormatInt(int64(o.EnqueueAt), 10), "EnqueueAt",
@@ -53,6 +59,7 @@ func (s *sending) takeOptions() {
 	if o.PartitionKey != "" {
 		s.partition = o.PartitionKey
 	}
+	s.timeToLive = o.TimeToLive
 }
 
 // fifoOnly refuses a FIFO feature on a standard queue.

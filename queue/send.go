@@ -7,6 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -20,6 +21,8 @@ type SendMessages struct {
 	Entries  []SendEntry
 	// Streamed permits up to StreamEntriesMax entries, for a stream of the native API.
 	Streamed bool
+	// Atomic stores all entries of a Batch or none, and permits up to AtomicEntriesMax of them.
+	Atomic bool
 	// RepeatedSince is set if the log may already contain this send, at this log time or later. The
 	// whole send is refused unless the queue still remembers every id accepted since then. Zero:
 	// not proposed before.
@@ -36,10 +39,20 @@ func (c *SendMessages) Validate() *Error {
 	return err
 }
 
+func (c *SendMessages) entriesMax() int {
+	if c.Atomic {
+		return limits.AtomicEntriesMax
+	}
+	return entriesMax(c.Streamed)
+}
+
 // wellFormed checks the number of entries and the sender id.
 func (c *SendMessages) wellFormed() *Error {
-	if err := checkEntries(len(c.Entries), c.Streamed, "SendMessageBatchRequestEntry"); err != nil {
+	if err := checkEntries(len(c.Entries), c.entriesMax(), "SendMessageBatchRequestEntry"); err != nil {
 		return err
+	}
+	if c.Atomic && !c.Batch {
+		return refusal.InvalidParameter("An atomic send is a batch.")
 	}
 	if len(c.SenderID) > senderIDLengthMax || message.BadCharacter(c.SenderID) {
 		return refusal.InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax),
@@ -63,7 +76,7 @@ func (c *SendMessages) check() (entries entryRefusals, whole *Error) {
 	for i := range c.Entries {
 		entries.add(i, len(c.Entries), rules.check(&c.Entries[i], c.Batch))
 	}
-	if entries.count == len(c.Entries) {
+	if entries.count == len(c.Entries) || c.Atomic {
 		return entries, entries.first
 	}
 	return entries, nil
@@ -125,6 +138,11 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	if err := checkSendBatch(&q.attributes, c); err != nil {
 		return nil, err
 	}
+	if c.Atomic {
+		if err := b.checkAtomic(q, c); err != nil {
+			return nil, err
+		}
+	}
 	out := MessagesSent{Entries: b.scratch.sent.Take(len(c.Entries))}
 	for i := range c.Entries {
 		sent := b.sendEntry(q, &c.Entries[i], c)
@@ -134,6 +152,32 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 		out.Entries[i] = sent
 	}
 	return out, nil
+}
+
+// checkAtomic refuses a send unless every entry will be stored. It counts duplicates within the send
+// as if they were stored, too.
+func (b *Broker) checkAtomic(q *Queue, c *SendMessages) *Error {
+	ids, bytes := int64(0), int64(0)
+	for i := range c.Entries {
+		e := &c.Entries[i]
+		if err := checkSend(&q.attributes, e, c.Batch); err != nil {
+			return err
+		}
+		s := sending{entry: e, attributes: e.Attributes}
+		if err := s.readOptions(q); err != nil {
+			return err
+		}
+		if id := q.deduplicationIDs(e, s.partition); q.attributes.FIFO && !q.attributes.Deduplication.Disabled {
+			if _, found := q.deduplication.Find(b.key, id, b.now); !found {
+				ids += entriesOf(id)
+			}
+		}
+		bytes += e.size()
+	}
+	if err := b.roomForIDs(q, ids); err != nil {
+		return err
+	}
+	return b.roomForMessages(q, int64(len(c.Entries)), bytes)
 }
 
 // remembersSince reports whether the queue remembers every id accepted at a log time or later. A
@@ -147,12 +191,9 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 		return SentEntry{Err: err}
 	}
 	s := sending{entry: e, attributes: e.Attributes}
-	if q.attributes.ReservedAttributes {
-		if err := s.takeReserved(); err != nil {
-			return SentEntry{Err: err}
-		}
+	if err := s.readOptions(q); err != nil {
+		return SentEntry{Err: err}
 	}
-	s.takeOptions()
 	s.ids = q.deduplicationIDs(e, s.partition)
 	if e.DeduplicationIDGiven {
 		s.ids = b.scratch.prefetched.withKey(s.ids)
@@ -168,9 +209,8 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 				FirstIsScheduled: q.isScheduled(first.Sequence(), b.now),
 			}
 		}
-		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.deduplication.CountLive(b.now)+entriesOf(s.ids) > limit {
-			return SentEntry{Err: refusal.New(refusal.OverLimit, "The queue remembers as many deduplication ids as "+
-				"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")}
+		if err := b.roomForIDs(q, entriesOf(s.ids)); err != nil {
+			return SentEntry{Err: err}
 		}
 		if err := b.roomFor(q, &s); err != nil {
 			return SentEntry{Err: err}
@@ -180,6 +220,15 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 		return SentEntry{Err: err}
 	}
 	return b.accept(q, &s, b.intern(c.SenderID))
+}
+
+// roomForIDs refuses n more deduplication ids than MaxDeduplicationEntries allows.
+func (b *Broker) roomForIDs(q *Queue, n int64) *Error {
+	if limit := q.attributes.Deduplication.EntriesMax; limit == 0 || n == 0 || q.deduplication.CountLive(b.now)+n <= limit {
+		return nil
+	}
+	return refusal.New(refusal.OverLimit, "The queue remembers as many deduplication ids as "+
+		"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")
 }
 
 // prefetchBatch is the number of ids to prefetch at once. Larger batches evict entries from the CPU
@@ -256,7 +305,19 @@ type sending struct {
 	attributes  []MessageAttribute
 	scheduledAt Timestamp
 	partition   string
+	timeToLive  logtime.Duration  // zero: not asked for
 	published   *publishedMessage // replaces body and attributes
+}
+
+// readOptions reads the reserved message attributes and the options.
+func (s *sending) readOptions(q *Queue) *Error {
+	if q.attributes.ReservedAttributes {
+		if err := s.takeReserved(); err != nil {
+			return err
+		}
+	}
+	s.takeOptions()
+	return nil
 }
 
 // takeReserved extracts the reserved message attributes (servicebus.md 5.3).
@@ -296,9 +357,11 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	if q.attributes.FIFO {
 		m.deduplicationID = s.ids.Own
 	}
-	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || s.partition != "" || s.published != nil || s.id != (MessageID{}) {
+	ttl := q.attributes.TimeToLive(s.timeToLive)
+	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || s.partition != "" || s.published != nil || s.id != (MessageID{}) || ttl != 0 {
 		m.extra = &messageExtra{
 			id: s.id, attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: s.partition, published: s.published,
+			timeToLive: ttl,
 		}
 	}
 	sent := SentEntry{MessageID: m.id(b.key, q.incarnation)}

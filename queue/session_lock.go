@@ -12,7 +12,7 @@ import (
 
 // A locked group is in no index of available messages: its receiver reads it through the session.
 // Its received messages are in flight as long as the group has that lock, so a lock ends in
-// constant time.
+// constant time unless messages have a time to live.
 
 // putSession stores a session. A group that becomes locked leaves the indexes. Only a restored lock
 // already has messages in flight.
@@ -33,6 +33,7 @@ func (q *Queue) putSession(k statehash.Key, r session.Record) {
 		case sequence >= r.Next:
 			return false
 		case q.held(m):
+			q.forgetTimeToLive(m)
 			q.groups.sessions.Claim(r.Name, 1)
 		case !q.pending(m):
 			q.groups.sessions.Return(r.Name, sequence)
@@ -43,7 +44,16 @@ func (q *Queue) putSession(k statehash.Key, r session.Record) {
 
 // unlockSession ends a lock. Its messages in flight become available in their old places.
 func (q *Queue) unlockSession(k statehash.Key, name string) {
+	r, _ := q.groups.sessions.Get(name)
+	next := r.Next
 	q.groups.sessions.Unlock(k, name)
+	if q.mortal > 0 {
+		q.groups.walk(name, func(sequence uint64) bool {
+			m, _ := q.messages.Get(sequence)
+			q.noteTimeToLive(m)
+			return sequence < next
+		})
+	}
 	if head := q.groups.head(name); head != 0 {
 		m, _ := q.messages.Get(head)
 		q.promote(m)
@@ -88,10 +98,15 @@ func (q *Queue) takeBack(k statehash.Key, r *session.Record) {
 	})
 	for _, m := range held {
 		d := *m.delivery
-		d.takenBack++
-		d.receiveCount--
+		d.takeBack()
 		q.replace(k, m, m.withDelivery(&d))
 	}
+}
+
+// takeBack reverses the count of the last delivery.
+func (d *delivery) takeBack() {
+	d.takenBack++
+	d.receiveCount--
 }
 
 // inFlightNow reports whether the visibility timeout or the session lock of a delivered message
@@ -102,6 +117,16 @@ func (q *Queue) inFlightNow(m *Message, now Timestamp) bool {
 	}
 	r, ok := q.groups.sessions.Get(m.group)
 	return ok && r.Lock == m.delivery.session && r.Locked(now)
+}
+
+// inFlightUntil returns the end of the visibility timeout or of the session lock of a message in
+// flight.
+func (q *Queue) inFlightUntil(m *Message) Timestamp {
+	if m.delivery.session == 0 {
+		return m.delivery.visibleAt
+	}
+	r, _ := q.groups.sessions.Get(m.group)
+	return r.LockedUntil
 }
 
 // isTaken reports whether a group is locked as a session or has messages in flight.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/message"
@@ -19,6 +20,19 @@ import (
 type SettlementOptions struct {
 	// Session is the session of the receive, zero without one.
 	Session SessionRef
+	// Uncounted makes a visibility timeout of zero reverse the receive count: the receiver did not
+	// try the message.
+	Uncounted bool
+}
+
+// readable reports whether the text of a handle has the form of one. With options it may be a lock
+// token. o may be nil.
+func (o *SettlementOptions) readable(handle string) bool {
+	_, ok := identifier.ParseReceiptHandle(handle)
+	if !ok && o != nil {
+		_, ok = identifier.ParseLockToken(handle)
+	}
+	return ok
 }
 
 // check checks the options; o may be nil.
@@ -50,9 +64,17 @@ func checkSettlement(queue string, s SessionRef, entries int) *Error {
 	return CheckEntryCount(entries, "receipt handle")
 }
 
-// lockedMessage finds the message of a handle whose lock is still active.
+// openLock reads a receipt handle or a lock token.
+func (b *Broker) openLock(q *Queue, text string) (identifier.Receipt, bool) {
+	if t, ok := identifier.ParseLockToken(text); ok {
+		return t.Open(b.key, b.epoch, q.incarnation)
+	}
+	return b.openHandle(q, text)
+}
+
+// lockedMessage finds the message of a handle or lock token whose lock is still active.
 func (b *Broker) lockedMessage(q *Queue, handle string, s SessionRef) (*Message, *Error) {
-	named, ok := b.openHandle(q, handle)
+	named, ok := b.openLock(q, handle)
 	if !ok {
 		return nil, invalidHandle(handle)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
-	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/session"
 )
@@ -236,15 +235,14 @@ func (v View) Stored(queue string, sequence SequenceNumber) (StoredMessage, *Err
 	if m.delivered() {
 		out.ReceivedAt = m.delivery.receivedAt
 	}
-	retention := logtime.Seconds(q.attributes.RetentionSeconds)
 	scheduled := q.isScheduled(m.sequence, v.b.now)
 	switch {
 	case scheduled:
-		out.PeekedMessage, out.ExpiresAt = v.peekUnordered(q, m), m.delivery.visibleAt.Add(retention)
+		out.PeekedMessage, out.ExpiresAt = v.peekUnordered(q, m), q.expiry(m, m.delivery.visibleAt, v.b.now)
 	case m.deferred():
 		out.PeekedMessage = v.peekUnordered(q, m)
 	default:
-		out.PeekedMessage, out.ExpiresAt = v.peek(q, m), m.sentAt.Add(retention)
+		out.PeekedMessage, out.ExpiresAt = v.peek(q, m), q.expiry(m, m.sentAt, v.b.now)
 		if q.ordered(m) {
 			out.Before = q.groups.before(m.group, m.sequence)
 		}
@@ -280,7 +278,7 @@ func (v View) NextAvailable(queue string) (at Timestamp, exact bool) {
 	s := availability{q: q, now: v.b.now, budget: nextAvailableMax}
 	s.heads()
 	// A message that expires may free the one behind it.
-	if oldest, some := q.oldest(); some && (s.at == 0 || s.at > s.expiry(oldest)) {
+	if end := q.firstExpiry(); end != 0 && (s.at == 0 || s.at > end) {
 		q.groups.names.Scan(func(name string) bool {
 			s.group(name)
 			return s.spend()
@@ -298,8 +296,10 @@ type availability struct {
 	budget int
 }
 
-func (s *availability) expiry(sentAt Timestamp) Timestamp {
-	return sentAt.Add(logtime.Seconds(s.q.attributes.RetentionSeconds))
+// lasts reports whether a message is not expired at t if its age counts from a time.
+func (s *availability) lasts(m *Message, from, t Timestamp) bool {
+	end := s.q.expiry(m, from, s.now)
+	return end == 0 || t < end
 }
 
 func (s *availability) spend() bool {
@@ -310,9 +310,10 @@ func (s *availability) spend() bool {
 // past reports whether a time is too late to be the earliest one.
 func (s *availability) past(t Timestamp) bool { return s.at != 0 && t >= s.at }
 
-// consider notes that a message sent at sentAt is available at t, unless it expires before.
-func (s *availability) consider(t, sentAt Timestamp) {
-	if !s.past(t) && t < s.expiry(sentAt) {
+// consider notes that a message, whose age counts from a time, is available at t unless it expires
+// before.
+func (s *availability) consider(m *Message, from, t Timestamp) {
+	if !s.past(t) && s.lasts(m, from, t) {
 		s.at = t
 	}
 }
@@ -328,13 +329,16 @@ func (s *availability) lockEnd(group string) Timestamp {
 // heads considers the messages that no other message precedes.
 func (s *availability) heads() {
 	q := s.q
-	if first, some := q.ready.firstDelivery.Min(); some {
-		s.consider(first.at.Add(q.firstDeliveryDelay()), first.at)
-	}
+	q.ready.firstDelivery.Scan(func(t timed) bool {
+		m, _ := q.messages.Get(t.sequence)
+		at := t.at.Add(q.firstDeliveryDelay())
+		s.consider(m, t.at, at)
+		return s.spend() && !s.past(at)
+	})
 	q.timers.pending.Scan(func(t timed) bool {
 		m, _ := q.messages.Get(t.sequence)
 		if !q.ordered(m) || q.groups.head(m.group) == m.sequence && s.lockEnd(m.group) == 0 {
-			s.consider(t.at, m.sentAt)
+			s.consider(m, m.sentAt, t.at)
 		}
 		return s.spend() && !s.past(t.at)
 	})
@@ -354,11 +358,11 @@ func (s *availability) group(name string) (emptied Timestamp, found bool) {
 		if !s.q.held(m) {
 			free = max(from, s.q.availableAt(m))
 		}
-		if found = free < s.expiry(m.sentAt); found {
-			s.consider(free, m.sentAt)
+		if found = s.lasts(m, m.sentAt, free); found {
+			s.consider(m, m.sentAt, free)
 			return false
 		}
-		from = max(from, s.expiry(m.sentAt))
+		from = max(from, s.q.expiry(m, m.sentAt, s.now))
 		return s.spend()
 	})
 	return from, found
@@ -369,9 +373,9 @@ func (s *availability) scheduled() {
 	s.q.scheduledByTime.Scan(func(t timed) bool {
 		m, _ := s.q.scheduled.Get(t.sequence)
 		if !s.q.ordered(m) {
-			s.consider(t.at, t.at)
+			s.consider(m, t.at, t.at)
 		} else if emptied, found := s.group(m.group); !found {
-			s.consider(max(t.at, emptied), t.at)
+			s.consider(m, t.at, max(t.at, emptied))
 		}
 		return s.spend() && !s.past(t.at)
 	})

@@ -3,7 +3,6 @@ package queue
 import (
 	"strconv"
 
-	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -51,7 +50,7 @@ func (c *ChangeMessageVisibility) check() (entries entryRefusals, whole *Error) 
 	}
 	for i, e := range c.Entries {
 		err := checkVisibility(e.VisibilityTimeout)
-		if _, ok := identifier.ParseReceiptHandle(e.Handle); !ok && err == nil {
+		if err == nil && !c.Options.readable(e.Handle) {
 			err = invalidHandle(e.Handle)
 		}
 		entries.add(i, len(c.Entries), err)
@@ -107,23 +106,9 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageV
 	if err := checkVisibility(e.VisibilityTimeout); err != nil {
 		return err
 	}
-	if c.Options != nil {
-		if _, err := b.lockedMessage(q, e.Handle, c.Options.Session); err != nil {
-			return err
-		}
-	}
-	r, ok := b.openHandle(q, e.Handle)
-	if !ok {
-		return invalidHandle(e.Handle)
-	}
-	m, ok := q.find(r.Sequence)
-	stale := ok && q.attributes.FIFO && (m.delivery.count != r.Count || !q.inFlightNow(m, b.now))
-	if !ok || stale || q.expired(m, b.now) {
-		if c.Batch { // recorded from AWS: differs from the single call
-			return refusal.New(refusal.ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
-		}
-		return refusal.InvalidValue(e.Handle, "ReceiptHandle",
-			"Message does not exist or is not available for visibility timeout change.")
+	m, err := b.visibilityOf(q, e.Handle, c)
+	if err != nil {
+		return err
 	}
 	timeout := logtime.Seconds(e.VisibilityTimeout.Value)
 	abandons := m.delivery.session != 0 && timeout == 0 // allowed at any age
@@ -138,8 +123,32 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageV
 	d := *m.delivery
 	d.session = 0
 	d.visibleAt = b.now.Add(timeout)
+	if c.Options != nil && c.Options.Uncounted && timeout == 0 {
+		d.takeBack()
+	}
 	q.replace(b.key, m, m.withDelivery(&d))
 	return nil
+}
+
+// visibilityOf finds the message whose visibility timeout changes.
+func (b *Broker) visibilityOf(q *Queue, handle string, c *ChangeMessageVisibility) (*Message, *Error) {
+	if c.Options != nil {
+		return b.lockedMessage(q, handle, c.Options.Session)
+	}
+	r, ok := b.openHandle(q, handle)
+	if !ok {
+		return nil, invalidHandle(handle)
+	}
+	m, ok := q.find(r.Sequence)
+	stale := ok && q.attributes.FIFO && (m.delivery.count != r.Count || !q.inFlightNow(m, b.now))
+	switch {
+	case ok && !stale && !q.expired(m, b.now):
+		return m, nil
+	case c.Batch: // recorded from AWS: differs from the single call
+		return nil, refusal.New(refusal.ReceiptHandleIsInvalid,
+			"Message does not exist or is not available for visibility timeout change")
+	}
+	return nil, refusal.InvalidValue(handle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 }
 
 // checkVisibility checks a required timeout.

@@ -859,6 +859,7 @@ type SendMessages struct {
 	Entries       []*SendEntry           `protobuf:"bytes,4,rep,name=entries" json:"entries,omitempty"` // @pooled
 	RepeatedSince int64                  `protobuf:"varint,5,opt,name=repeated_since,json=repeatedSince" json:"repeated_since,omitempty"`
 	Streamed      bool                   `protobuf:"varint,6,opt,name=streamed" json:"streamed,omitempty"`
+	Atomic        bool                   `protobuf:"varint,7,opt,name=atomic" json:"atomic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -931,6 +932,13 @@ func (x *SendMessages) GetRepeatedSince() int64 {
 func (x *SendMessages) GetStreamed() bool {
 	if x != nil {
 		return x.Streamed
+	}
+	return false
+}
+
+func (x *SendMessages) GetAtomic() bool {
+	if x != nil {
+		return x.Atomic
 	}
 	return false
 }
@@ -1039,6 +1047,7 @@ type SendOptions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	EnqueueAt     int64                  `protobuf:"varint,1,opt,name=enqueue_at,json=enqueueAt" json:"enqueue_at,omitempty"`
 	PartitionKey  string                 `protobuf:"bytes,2,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"` // @copy
+	TimeToLive    int64                  `protobuf:"varint,5,opt,name=time_to_live,json=timeToLive" json:"time_to_live,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1085,6 +1094,13 @@ func (x *SendOptions) GetPartitionKey() string {
 		return x.PartitionKey
 	}
 	return ""
+}
+
+func (x *SendOptions) GetTimeToLive() int64 {
+	if x != nil {
+		return x.TimeToLive
+	}
+	return 0
 }
 
 type MessageAttribute struct {
@@ -1423,6 +1439,7 @@ func (x *DeleteMessages) GetStreamed() bool {
 type SettlementOptions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       *SessionRef            `protobuf:"bytes,1,opt,name=session" json:"session,omitempty"`
+	Uncounted     bool                   `protobuf:"varint,2,opt,name=uncounted" json:"uncounted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1462,6 +1479,13 @@ func (x *SettlementOptions) GetSession() *SessionRef {
 		return x.Session
 	}
 	return nil
+}
+
+func (x *SettlementOptions) GetUncounted() bool {
+	if x != nil {
+		return x.Uncounted
+	}
+	return false
 }
 
 type ChangeMessageVisibility struct {
@@ -4136,14 +4160,15 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\aactions\x18\x06 \x03(\tR\aactions\"\"\n" +
 	"\n" +
 	"PurgeQueue\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\"\xcd\x01\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\"\xe5\x01\n" +
 	"\fSendMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
 	"\tsender_id\x18\x02 \x01(\tR\bsenderId\x12\x14\n" +
 	"\x05batch\x18\x03 \x01(\bR\x05batch\x121\n" +
 	"\aentries\x18\x04 \x03(\v2\x17.seriatim.fsm.SendEntryR\aentries\x12%\n" +
 	"\x0erepeated_since\x18\x05 \x01(\x03R\rrepeatedSince\x12\x1a\n" +
-	"\bstreamed\x18\x06 \x01(\bR\bstreamed\"\xda\x02\n" +
+	"\bstreamed\x18\x06 \x01(\bR\bstreamed\x12\x16\n" +
+	"\x06atomic\x18\a \x01(\bR\x06atomic\"\xda\x02\n" +
 	"\tSendEntry\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body\x12>\n" +
 	"\n" +
@@ -4154,11 +4179,13 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12*\n" +
 	"\rdelay_seconds\x18\x06 \x01(\x03B\x05\xaa\x01\x02\b\x01R\fdelaySeconds\x12!\n" +
 	"\fcontent_hash\x18\a \x01(\fR\vcontentHash\x123\n" +
-	"\aoptions\x18\b \x01(\v2\x19.seriatim.fsm.SendOptionsR\aoptions\"Q\n" +
+	"\aoptions\x18\b \x01(\v2\x19.seriatim.fsm.SendOptionsR\aoptions\"s\n" +
 	"\vSendOptions\x12\x1d\n" +
 	"\n" +
 	"enqueue_at\x18\x01 \x01(\x03R\tenqueueAt\x12#\n" +
-	"\rpartition_key\x18\x02 \x01(\tR\fpartitionKey\"Y\n" +
+	"\rpartition_key\x18\x02 \x01(\tR\fpartitionKey\x12 \n" +
+	"\ftime_to_live\x18\x05 \x01(\x03R\n" +
+	"timeToLive\"Y\n" +
 	"\x10MessageAttribute\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\tR\bdataType\x12\x14\n" +
@@ -4186,9 +4213,10 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x12\x18\n" +
 	"\ahandles\x18\x03 \x03(\tR\ahandles\x129\n" +
 	"\aoptions\x18\x04 \x01(\v2\x1f.seriatim.fsm.SettlementOptionsR\aoptions\x12\x1a\n" +
-	"\bstreamed\x18\x05 \x01(\bR\bstreamed\"G\n" +
+	"\bstreamed\x18\x05 \x01(\bR\bstreamed\"e\n" +
 	"\x11SettlementOptions\x122\n" +
-	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\"\xb9\x01\n" +
+	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x1c\n" +
+	"\tuncounted\x18\x02 \x01(\bR\tuncounted\"\xb9\x01\n" +
 	"\x17ChangeMessageVisibility\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x127\n" +

@@ -700,6 +700,8 @@ type QueueAttributes struct {
 	Profile                 uint32                 `protobuf:"varint,19,opt,name=profile" json:"profile,omitempty"`
 	Extensions              uint32                 `protobuf:"varint,20,opt,name=extensions" json:"extensions,omitempty"`
 	DeliveryPaused          bool                   `protobuf:"varint,21,opt,name=delivery_paused,json=deliveryPaused" json:"delivery_paused,omitempty"`
+	TimeToLiveSeconds       int64                  `protobuf:"varint,24,opt,name=time_to_live_seconds,json=timeToLiveSeconds" json:"time_to_live_seconds,omitempty"`
+	DeadLetterExpired       bool                   `protobuf:"varint,25,opt,name=dead_letter_expired,json=deadLetterExpired" json:"dead_letter_expired,omitempty"`
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -877,6 +879,20 @@ func (x *QueueAttributes) GetExtensions() uint32 {
 func (x *QueueAttributes) GetDeliveryPaused() bool {
 	if x != nil {
 		return x.DeliveryPaused
+	}
+	return false
+}
+
+func (x *QueueAttributes) GetTimeToLiveSeconds() int64 {
+	if x != nil {
+		return x.TimeToLiveSeconds
+	}
+	return 0
+}
+
+func (x *QueueAttributes) GetDeadLetterExpired() bool {
+	if x != nil {
+		return x.DeadLetterExpired
 	}
 	return false
 }
@@ -1069,6 +1085,7 @@ type MessageRecord struct {
 	TakenBack        uint32                 `protobuf:"varint,31,opt,name=taken_back,json=takenBack" json:"taken_back,omitempty"`
 	Deferred         bool                   `protobuf:"varint,32,opt,name=deferred" json:"deferred,omitempty"`
 	StoredBody       *StoredBody            `protobuf:"bytes,33,opt,name=stored_body,json=storedBody" json:"stored_body,omitempty"` // instead of body; @go Body
+	TimeToLive       int64                  `protobuf:"varint,36,opt,name=time_to_live,json=timeToLive" json:"time_to_live,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1283,6 +1300,13 @@ func (x *MessageRecord) GetStoredBody() *StoredBody {
 		return x.StoredBody
 	}
 	return nil
+}
+
+func (x *MessageRecord) GetTimeToLive() int64 {
+	if x != nil {
+		return x.TimeToLive
+	}
+	return 0
 }
 
 // StoredBody is the place of a body on the node that wrote the snapshot. No other node
@@ -3067,7 +3091,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\bfired_at\x18\v \x01(\x03R\afiredAt\x12%\n" +
 	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\x12\x1b\n" +
 	"\tlast_lock\x18\r \x01(\x04R\blastLock\x12\x1b\n" +
-	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\xbb\a\n" +
+	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\x9c\b\n" +
 	"\x0fQueueAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12#\n" +
 	"\rdelay_seconds\x18\x02 \x01(\x03R\fdelaySeconds\x120\n" +
@@ -3095,7 +3119,9 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"extensions\x18\x14 \x01(\rR\n" +
 	"extensions\x12'\n" +
-	"\x0fdelivery_paused\x18\x15 \x01(\bR\x0edeliveryPaused\"\x84\x01\n" +
+	"\x0fdelivery_paused\x18\x15 \x01(\bR\x0edeliveryPaused\x12/\n" +
+	"\x14time_to_live_seconds\x18\x18 \x01(\x03R\x11timeToLiveSeconds\x12.\n" +
+	"\x13dead_letter_expired\x18\x19 \x01(\bR\x11deadLetterExpired\"\x84\x01\n" +
 	"\n" +
 	"Encryption\x12)\n" +
 	"\x11kms_master_key_id\x18\x01 \x01(\tR\x0ekmsMasterKeyId\x12*\n" +
@@ -3111,7 +3137,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xaf\a\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xd1\a\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -3149,7 +3175,9 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"taken_back\x18\x1f \x01(\rR\ttakenBack\x12\x1a\n" +
 	"\bdeferred\x18  \x01(\bR\bdeferred\x129\n" +
 	"\vstored_body\x18! \x01(\v2\x18.seriatim.fsm.StoredBodyR\n" +
-	"storedBody\"n\n" +
+	"storedBody\x12 \n" +
+	"\ftime_to_live\x18$ \x01(\x03R\n" +
+	"timeToLive\"n\n" +
 	"\n" +
 	"StoredBody\x12\x18\n" +
 	"\asegment\x18\x01 \x01(\rR\asegment\x12\x16\n" +

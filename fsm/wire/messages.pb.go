@@ -2298,6 +2298,9 @@ func SizeMessageRecord(m *queue.MessageRecord) (n int) {
 		stored := storedBody(m.Body)
 		n += 2 + protowire.SizeBytes(SizeStoredBody(&stored))
 	}
+	if m.TimeToLive != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.TimeToLive))
+	}
 	return n
 }
 
@@ -2407,6 +2410,10 @@ func AppendMessageRecord(b []byte, m *queue.MessageRecord) []byte {
 		b = protowire.AppendVarint(b, uint64(SizeStoredBody(&stored)))
 		b = AppendStoredBody(b, &stored)
 	}
+	if m.TimeToLive != 0 {
+		b = append(b, 0xa0, 0x2)
+		b = protowire.AppendVarint(b, uint64(m.TimeToLive))
+	}
 	return b
 }
 
@@ -2478,6 +2485,8 @@ func ReadMessageRecord(r Reader, m *queue.MessageRecord) error {
 				return err
 			}
 			m.Body = r.bodyOf(m.Body, &stored)
+		case 288: // time_to_live
+			m.TimeToLive = logtime.Duration(r.number())
 		default:
 			r.skip()
 		}
@@ -3756,6 +3765,12 @@ func SizeQueueAttributes(m *attributes.Queue) (n int) {
 	if m.DeliveryPaused {
 		n += 3
 	}
+	if m.TimeToLiveSeconds != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.TimeToLiveSeconds))
+	}
+	if m.DeadLetterExpired {
+		n += 3
+	}
 	return n
 }
 
@@ -3834,6 +3849,13 @@ func AppendQueueAttributes(b []byte, m *attributes.Queue) []byte {
 	if m.DeliveryPaused {
 		b = append(b, 0xa8, 0x1, 1)
 	}
+	if m.TimeToLiveSeconds != 0 {
+		b = append(b, 0xc0, 0x1)
+		b = protowire.AppendVarint(b, uint64(m.TimeToLiveSeconds))
+	}
+	if m.DeadLetterExpired {
+		b = append(b, 0xc8, 0x1, 1)
+	}
 	return b
 }
 
@@ -3891,6 +3913,10 @@ func ReadQueueAttributes(r Reader, m *attributes.Queue) error {
 			m.Extensions = attributes.ExtensionSet(r.number())
 		case 168: // delivery_paused
 			m.DeliveryPaused = r.number() != 0
+		case 192: // time_to_live_seconds
+			m.TimeToLiveSeconds = int64(r.number())
+		case 200: // dead_letter_expired
+			m.DeadLetterExpired = r.number() != 0
 		default:
 			r.skip()
 		}
@@ -5136,6 +5162,9 @@ func SizeSendMessages(m *queue.SendMessages) (n int) {
 	if m.Streamed {
 		n += 2
 	}
+	if m.Atomic {
+		n += 2
+	}
 	return n
 }
 
@@ -5164,6 +5193,9 @@ func AppendSendMessages(b []byte, m *queue.SendMessages) []byte {
 	if m.Streamed {
 		b = append(b, 0x30, 1)
 	}
+	if m.Atomic {
+		b = append(b, 0x38, 1)
+	}
 	return b
 }
 
@@ -5189,6 +5221,8 @@ func ReadSendMessages(r Reader, m *queue.SendMessages) error {
 			m.RepeatedSince = logtime.Timestamp(r.number())
 		case 48: // streamed
 			m.Streamed = r.number() != 0
+		case 56: // atomic
+			m.Atomic = r.number() != 0
 		default:
 			r.skip()
 		}
@@ -5207,6 +5241,9 @@ func SizeSendOptions(m *queue.SendOptions) (n int) {
 	if m.PartitionKey != "" {
 		n += 1 + protowire.SizeBytes(len(m.PartitionKey))
 	}
+	if m.TimeToLive != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.TimeToLive))
+	}
 	return n
 }
 
@@ -5220,6 +5257,10 @@ func AppendSendOptions(b []byte, m *queue.SendOptions) []byte {
 		b = append(b, 0x12)
 		b = protowire.AppendString(b, m.PartitionKey)
 	}
+	if m.TimeToLive != 0 {
+		b = append(b, 0x28)
+		b = protowire.AppendVarint(b, uint64(m.TimeToLive))
+	}
 	return b
 }
 
@@ -5231,6 +5272,8 @@ func ReadSendOptions(r Reader, m *queue.SendOptions) error {
 			m.EnqueueAt = logtime.Timestamp(r.number())
 		case 18: // partition_key
 			m.PartitionKey = r.copy()
+		case 40: // time_to_live
+			m.TimeToLive = logtime.Duration(r.number())
 		default:
 			r.skip()
 		}
@@ -6181,6 +6224,9 @@ func SizeSettlementOptions(m *queue.SettlementOptions) (n int) {
 	if m.Session != (queue.SessionRef{}) {
 		n += 1 + protowire.SizeBytes(SizeSessionRef(&m.Session))
 	}
+	if m.Uncounted {
+		n += 2
+	}
 	return n
 }
 
@@ -6190,6 +6236,9 @@ func AppendSettlementOptions(b []byte, m *queue.SettlementOptions) []byte {
 		b = append(b, 0xa)
 		b = protowire.AppendVarint(b, uint64(SizeSessionRef(&m.Session)))
 		b = AppendSessionRef(b, &m.Session)
+	}
+	if m.Uncounted {
+		b = append(b, 0x10, 1)
 	}
 	return b
 }
@@ -6202,6 +6251,8 @@ func ReadSettlementOptions(r Reader, m *queue.SettlementOptions) error {
 			if err := ReadSessionRef(r.nested(), &m.Session); err != nil {
 				return err
 			}
+		case 16: // uncounted
+			m.Uncounted = r.number() != 0
 		default:
 			r.skip()
 		}

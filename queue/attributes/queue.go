@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -35,10 +36,32 @@ type Queue struct {
 	ImplicitDeadLetterQueue bool
 	ReservedAttributes      bool // ReservedAttributesEnabled
 	DeliveryPaused          bool
+	TimeToLiveSeconds       int64 // DefaultTimeToLiveSeconds; 0: RetentionSeconds counts instead
+	DeadLetterExpired       bool  // DeadLetterOnExpiration
 	Profile                 Profile
 	// Extensions records which extension attributes were set, or preset by a profile: only those
 	// are listed (decision 20).
 	Extensions ExtensionSet
+}
+
+// Retention returns the age at which the queue deletes a message that has no time to live of its own;
+// 0: never.
+func (a *Queue) Retention() logtime.Duration {
+	if a.TimeToLiveSeconds > 0 {
+		return 0 // each message got a time to live when it was sent
+	}
+	return logtime.Seconds(a.RetentionSeconds)
+}
+
+// TimeToLive returns the time to live of a message that asks for one, 0: none.
+func (a *Queue) TimeToLive(asked logtime.Duration) logtime.Duration {
+	if limit := logtime.Seconds(a.TimeToLiveSeconds); limit > 0 && (asked == 0 || asked > limit) {
+		asked = limit
+	}
+	if asked >= limits.TimeToLiveMax {
+		return 0
+	}
+	return asked
 }
 
 // Encryption holds the SSE attributes, which are stored and returned only.
@@ -78,6 +101,8 @@ const (
 	extensionReservedEnabled ExtensionSet = 1 << 11
 	extensionProfile         ExtensionSet = 1 << 12
 	extensionDeliveryPaused  ExtensionSet = 1 << 13
+	extensionTimeToLive      ExtensionSet = 1 << 14
+	extensionDeadLetterTTL   ExtensionSet = 1 << 15
 )
 
 // Defaults. MaximumMessageSize is that of AWS since August 2025; the windows are the five minutes

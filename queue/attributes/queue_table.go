@@ -27,6 +27,7 @@ const (
 	nameRedrivePolicy        = "RedrivePolicy"
 	nameSQSManaged           = "SqsManagedSseEnabled"
 	nameThroughputLimit      = "FifoThroughputLimit"
+	nameTimeToLive           = "DefaultTimeToLiveSeconds"
 )
 
 // Bounds that only the rows use.
@@ -34,9 +35,11 @@ const (
 	messageSizeMin      = 1024
 	retentionSecondsMin = 60
 	retentionSecondsMax = 1_209_600
-	kmsReuseSecondsMin  = 60
-	kmsReuseSecondsMax  = 86_400
-	kmsKeyIDLengthMax   = 2048 // AWS KMS
+	// timeToLiveSecondsMax is the largest time span of .NET, which Service Bus takes for no limit.
+	timeToLiveSecondsMax = 922_337_203_685
+	kmsReuseSecondsMin   = 60
+	kmsReuseSecondsMax   = 86_400
+	kmsKeyIDLengthMax    = 2048 // AWS KMS
 	// entriesMaxMax exceeds the memory of any node and keeps sums with it far from overflow.
 	entriesMaxMax = 1_000_000_000_000
 )
@@ -75,6 +78,13 @@ var queueTable = newTable(false,
 	row(nameDeduplicationWindow, 1, onFIFONamed,
 		"Seconds for which the queue remembers the deduplication id of an accepted message. The lowest value is `minimum-window`.",
 		deduplicationWindow()).as(extensionWindow).losing(losesIDs),
+	row("DeadLetterOnExpiration", 1, onFIFONamed,
+		"Moves a message whose time to live ends to the dead-letter queue, instead of deleting it.",
+		flag(func(a *Queue) *bool { return &a.DeadLetterExpired })).as(extensionDeadLetterTTL),
+	row(nameTimeToLive, 1, onFIFONamed,
+		"Seconds that a new message may live, and the most that it may ask for. It replaces `MessageRetentionPeriod`. `0` turns "+
+			"it off; a hundred years or more mean no limit.",
+		number(0, timeToLiveSecondsMax, func(a *Queue) *int64 { return &a.TimeToLiveSeconds })).as(extensionTimeToLive),
 	row("DelaySeconds", 1, onAny,
 		"Seconds before a new message can be received.",
 		number(0, limits.DelaySecondsMax, func(a *Queue) *int64 { return &a.DelaySeconds })),

@@ -20,7 +20,7 @@ func TestQueueTableIsComplete(t *testing.T) {
 			t.Errorf("%s: only extension attributes are fixed by the table", r.name)
 		}
 	}
-	if want := ExtensionSet(1<<14 - 1); seen != want {
+	if want := ExtensionSet(1<<16 - 1); seen != want {
 		t.Errorf("extension bits in use: %b, want %b", seen, want)
 	}
 }
@@ -30,8 +30,9 @@ func TestKnownAttribute(t *testing.T) {
 		"ApproximateNumberOfMessagesDeferred",
 		"All", "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed",
 		"ApproximateNumberOfMessagesNotVisible", "CompatibilityProfile", "ContentBasedDeduplication",
-		"ContentDeduplicationMode", "CreatedTimestamp", "DeadLetterKeepsDeduplicationId",
-		"DeduplicationEnabled", "DeduplicationScope", "DeduplicationWindowSeconds", "DelaySeconds", "DeliveryPaused",
+		"ContentDeduplicationMode", "CreatedTimestamp", "DeadLetterKeepsDeduplicationId", "DeadLetterOnExpiration",
+		"DeduplicationEnabled", "DeduplicationScope", "DeduplicationWindowSeconds", "DefaultTimeToLiveSeconds", "DelaySeconds",
+		"DeliveryPaused",
 		"FifoQueue", "FifoThroughputLimit", "ImplicitDeadLetterQueue", "KmsDataKeyReusePeriodSeconds",
 		"KmsMasterKeyId", "LastModifiedTimestamp", "MaxDeduplicationEntries",
 		"MaxMessagesPerGroupPerReceive", "MaximumMessageSize", "MessageGroupIdMode",

@@ -1,6 +1,8 @@
 // Package limits holds the limits of requests and resources.
 package limits
 
+import "github.com/seriatimq/seriatim/queue/logtime"
+
 // The source of a limit is the AWS documentation unless its comment names another.
 const (
 	QueueNameLengthMax      = 80
@@ -9,6 +11,7 @@ const (
 	BatchEntriesMax         = 10
 	BatchBytesMax           = 1 << 20 // body and attribute bytes of one batch
 	StreamEntriesMax        = 500     // of one command of a stream; ours
+	AtomicEntriesMax        = 4500    // of one command that sends all or none; ours
 	MessageBytesMax         = 1 << 20
 	PublishBytesMax         = 262_144 // message and attribute bytes of one publish to a topic
 	SubjectLengthMax        = 99      // characters; "less than 100" in the SNS API
@@ -56,4 +59,6 @@ const (
 	SubscriptionsMax = 100
 	// InFlightMax is AWS's limit for both queue types.
 	InFlightMax = 120_000
+	// TimeToLiveMax is about a hundred years. Longer ones are the same as none.
+	TimeToLiveMax = 36_525 * 24 * logtime.Hour
 )

@@ -14,6 +14,7 @@ import (
 type bindings struct {
 	messages      pairing[queue.MessageID]
 	handles       pairing[string]
+	tokens        map[string]string // handles by lock token
 	tasks         pairing[string]
 	locks         pairing[string]          // by token
 	subscriptions pairing[string]          // subscriptions, by ARN
@@ -34,6 +35,7 @@ func newBindings() *bindings {
 	return &bindings{
 		messages:      newPairing[queue.MessageID](),
 		handles:       newPairing[string](),
+		tokens:        map[string]string{},
 		tasks:         newPairing[string](),
 		locks:         newPairing[string](),
 		subscriptions: newPairing[string](),

@@ -86,6 +86,9 @@ func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal
 			o.Model.SetSetting(c.Name, c.Value)
 		}
 		return Answer{}, nil
+	case *queue.AdvanceClock:
+		o.Model.Tick()
+		return Answer{}, nil
 	case *queue.SetQueuePolicy:
 		if refusal == nil {
 			o.Model.Change(c.Queue)
@@ -164,6 +167,15 @@ func (o *Oracle) handle(text string) reference.Handle {
 	return reference.Handle{Delivery: o.bound.handles.model[text], Text: text}
 }
 
+// lock is handle for commands that take a lock token as well.
+func (o *Oracle) lock(text string) reference.Handle {
+	h := o.handle(text)
+	if handle, ok := o.bound.tokens[text]; ok {
+		h.Delivery = o.handle(handle).Delivery
+	}
+	return h
+}
+
 func (o *Oracle) delete(c *queue.DeleteMessages, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
 	var handles []reference.Handle
 	for _, h := range c.Handles {
@@ -171,6 +183,9 @@ func (o *Oracle) delete(c *queue.DeleteMessages, result queue.Result, refusal *q
 	}
 	var want Answer
 	if c.Options != nil {
+		for i, text := range c.Handles {
+			handles[i] = o.lock(text)
+		}
 		want.Entries, want.Err = o.Model.Complete(c.Queue, o.session(c.Options.Session), handles)
 	} else {
 		want.Entries, want.Err = o.Model.Delete(c.Queue, c.Batch, handles)
@@ -185,6 +200,9 @@ func (o *Oracle) changeVisibility(c *queue.ChangeMessageVisibility, result queue
 	}
 	var want Answer
 	if c.Options != nil {
+		for i := range entries {
+			entries[i].Handle, entries[i].Uncounted = o.lock(entries[i].Handle.Text), c.Options.Uncounted
+		}
 		want.Entries, want.Err = o.Model.Abandon(c.Queue, o.session(c.Options.Session), c.Batch, entries)
 	} else {
 		want.Entries, want.Err = o.Model.ChangeVisibility(c.Queue, c.Batch, entries)

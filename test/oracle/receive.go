@@ -97,6 +97,7 @@ func (o *Oracle) bindHandle(delivery int, h queue.ReceiptHandle) string {
 		}
 		return fmt.Sprintf("receipt handle: product %s, model %d (0: none)", h, delivery)
 	}
+	o.bound.tokens[h.LockToken().String()] = h.String()
 	return o.bound.handles.bind("receipt handle", delivery, h.String())
 }
 

@@ -21,7 +21,7 @@ func (o *Oracle) send(c *queue.SendMessages, result queue.Result, refusal *queue
 		}
 		return want, nil
 	}
-	want.Sent, want.Err = o.Model.Send(c.Queue, c.SenderID, c.Batch, entries)
+	want.Sent, want.Err = o.Model.Send(c.Queue, c.SenderID, c.Batch, c.Atomic, entries)
 	sent, isSent := result.(queue.MessagesSent)
 	if !c.Batch {
 		// As with deletes, a client sees no difference between an error of the call and of its only
@@ -81,6 +81,9 @@ func sendEntry(e *queue.SendEntry) reference.SendEntry {
 	}
 	if e.Options != nil {
 		out.Partition = text(e.Options.PartitionKey, e.Options.PartitionKey != "")
+		if e.Options.TimeToLive != 0 {
+			out.TimeToLive = new(int64(e.Options.TimeToLive))
+		}
 	}
 	return out
 }

@@ -58,13 +58,13 @@ func (o *Oracle) checkSettlement(cmd queue.Command, result queue.Result, refusal
 	case *queue.Defer:
 		var handles []reference.Handle
 		for _, h := range c.Handles {
-			handles = append(handles, o.handle(h))
+			handles = append(handles, o.lock(h))
 		}
 		want.Entries, want.Err = o.Model.Defer(c.Queue, o.session(c.Session), handles)
 	case *queue.DeadLetter:
 		var entries []reference.DeadLetterEntry
 		for _, e := range c.Entries {
-			entries = append(entries, reference.DeadLetterEntry{Handle: o.handle(e.Handle), Reason: e.Reason, Description: e.Description})
+			entries = append(entries, reference.DeadLetterEntry{Handle: o.lock(e.Handle), Reason: e.Reason, Description: e.Description})
 		}
 		want.Entries, want.Err = o.Model.DeadLetter(c.Queue, o.session(c.Session), entries)
 	default:

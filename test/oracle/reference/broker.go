@@ -89,7 +89,9 @@ func (q *Queue) nextChange() int64 {
 	for _, m := range q.messages {
 		if m.Scheduled {
 			next = min(next, m.DueAt)
-		} else {
+		} else if m.TimeToLive > 0 {
+			return 0
+		} else if q.Settings.TimeToLive == 0 {
 			next = min(next, m.SentAt+q.Settings.Retention*1000)
 		}
 	}
@@ -141,6 +143,7 @@ func (b *Broker) minimumWindow() int64 {
 func (b *Broker) find(name string) (*Queue, *Error) {
 	if q := b.queues[name]; q != nil {
 		q.quietUntil = 0 // it changes now
+		b.moveExpired(q)
 		return q, nil
 	}
 	return nil, &Error{"QueueDoesNotExist", "The specified queue does not exist."}

@@ -106,13 +106,13 @@ func splitReserved(s Settings, e SendEntry) (reservedValues, *Error) {
 // checkOptions applies the rules of reserved attributes to options, in FIFO queues also if
 // ReservedAttributesEnabled is off (servicebus.md 5.6, gRPC).
 func checkOptions(q *Queue, e SendEntry) *Error {
-	if e.EnqueueAt == nil && e.Partition == nil {
+	if e.EnqueueAt == nil && e.Partition == nil && e.TimeToLive == nil {
 		return nil
 	}
 	if !q.FIFO {
 		return &Error{Code: "UnsupportedOperation"}
 	}
-	if e.EnqueueAt != nil && *e.EnqueueAt < 0 ||
+	if e.TimeToLive != nil && *e.TimeToLive < 0 || e.EnqueueAt != nil && *e.EnqueueAt < 0 ||
 		e.Partition != nil && (!goodID(*e.Partition) || e.Group != nil && *e.Group != *e.Partition) {
 		return &Error{Code: "InvalidParameterValue"}
 	}

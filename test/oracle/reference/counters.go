@@ -49,7 +49,7 @@ func (b *Broker) Deadlines(q *Queue) []int64 {
 			continue
 		}
 		add(b.availableSince(q, m))
-		add(m.SentAt + q.Settings.Retention*1000)
+		add(b.ends(q, m, m.SentAt))
 		if m.Delivery != 0 {
 			add(m.ReceivedAt + maxVisibilityMilliseconds)
 		}

@@ -61,7 +61,8 @@ func (b *Broker) deadLetter(q, target *Queue, m *Message) {
 	c := &Message{
 		ID: m.ID, Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
 		DedupID: m.DedupID, DedupOf: m.DedupOf, Partition: m.Partition, Source: q.Name,
-		SentAt: m.SentAt, Counts: Counts{Receives: m.Receives, FirstAt: m.FirstAt},
+		TimeToLive: target.timeToLive(0),
+		SentAt:     m.SentAt, Counts: Counts{Receives: m.Receives, FirstAt: m.FirstAt},
 	}
 	if q.FIFO {
 		c.SentAt = b.now

@@ -20,6 +20,7 @@ type Message struct {
 	DueAt      int64
 	Prompt     bool   // it was scheduled, so the delay of the queue does not apply
 	Partition  string // the PartitionKey with which it was sent
+	TimeToLive int64  // milliseconds from SentAt; 0: none
 	attempt    *attempt
 	Receipt
 	Counts
@@ -59,7 +60,7 @@ func (b *Broker) availableSince(q *Queue, m *Message) int64 {
 }
 
 func (b *Broker) available(q *Queue, m *Message) bool {
-	return !m.Scheduled && !m.Deferred && !b.inFlight(q, m) && b.availableSince(q, m) <= b.now
+	return !m.Scheduled && !m.Deferred && !b.inFlight(q, m) && b.availableSince(q, m) <= b.now && !(b.over(q, m) && b.movesExpired(q, m))
 }
 
 // inFlight reports whether the message was received and is neither visible again nor deleted. In a
@@ -99,22 +100,4 @@ func (b *Broker) insert(q *Queue, m *Message) {
 func (b *Broker) newMessageID() int {
 	b.lastMessage++
 	return b.lastMessage
-}
-
-// dropExpired deletes messages older than MessageRetentionPeriod, in any state but deferred (sqs.md
-// 3.2). The time of a scheduled message starts when it is due (servicebus.md 5.6).
-func (b *Broker) dropExpired(q *Queue) {
-	q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool {
-		over := q.over(m, b.now)
-		if over {
-			forget([]*Message{m})
-		}
-		return over
-	})
-}
-
-// over reports whether the retention of a message is over. That of a scheduled message has not
-// begun, and a deferred one is kept until it is requested (servicebus.md 4).
-func (q *Queue) over(m *Message, now int64) bool {
-	return !m.Scheduled && !m.Deferred && m.SentAt+q.Settings.Retention*1000 <= now
 }

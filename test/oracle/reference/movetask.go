@@ -163,6 +163,7 @@ func (b *Broker) moveBack(target *Queue, m *Message) {
 	c := &Message{
 		Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
 		DedupID: m.DedupID, DedupOf: m.DedupOf, Partition: m.Partition, SentAt: b.now,
+		TimeToLive: target.timeToLive(0),
 	}
 	deduplicates := target.FIFO && !target.Settings.DeduplicationOff
 	ids, partition := b.movedIDs(target, c), c.Partition

@@ -29,7 +29,7 @@ func (b *Broker) Outlook(q *Queue, number int) (s Outlook) {
 	if m == nil {
 		return s
 	}
-	s.ExpiresAt, s.Source = m.SentAt+q.Settings.Retention*1000, m.Source
+	s.ExpiresAt, s.Source = b.ends(q, m, m.SentAt), m.Source
 	s.Due = b.deadLetterTarget(q, m) != nil
 	if s.DedupOf = m.DedupOf; q.FIFO {
 		s.Dedup = DedupID{m.DedupID, m.Group, m.Partition}
@@ -42,7 +42,7 @@ func (b *Broker) Outlook(q *Queue, number int) (s Outlook) {
 	}
 	switch {
 	case m.Scheduled:
-		s.State, s.Until, s.ExpiresAt = "scheduled", m.DueAt, m.DueAt+q.Settings.Retention*1000
+		s.State, s.Until, s.ExpiresAt = "scheduled", m.DueAt, b.ends(q, m, m.DueAt)
 		return s
 	case m.Deferred:
 		s.State, s.ExpiresAt, s.Target = "deferred", 0, ""
@@ -312,5 +312,5 @@ func (b *Broker) Fits(t *Topic, s *Subscription) bool {
 // UpToDate reports whether nothing in a queue is overdue. After a shorter MessageRetentionPeriod, old
 // messages leave with the next command.
 func (b *Broker) UpToDate(q *Queue) bool {
-	return !slices.ContainsFunc(q.messages, func(m *Message) bool { return q.over(m, b.now) })
+	return !slices.ContainsFunc(q.messages, func(m *Message) bool { return b.over(q, m) })
 }

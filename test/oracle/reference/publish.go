@@ -239,7 +239,7 @@ func (b *Broker) put(t *Topic, name string, m Message) string {
 			return "failed"
 		}
 	}
-	m.ID, m.SentAt = b.newMessageID(), b.now
+	m.ID, m.SentAt, m.TimeToLive = b.newMessageID(), b.now, q.timeToLive(0)
 	b.place(q, &m, nil, reservedValues{})
 	if deduplicates {
 		b.remember(&q.history, ids, m.Group, "", m.ID, m.Number)

@@ -70,6 +70,8 @@ func (b *Broker) deleteOne(q *Queue, h Handle, batch bool) *Error {
 type VisibilityEntry struct {
 	Handle  Handle
 	Timeout int64
+	// Uncounted takes back the receive counts, if Timeout is zero.
+	Uncounted bool
 }
 
 // maxVisibilityMilliseconds is the longest time from a receive to the end of its visibility
@@ -124,6 +126,10 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 	}
 	m.Lock = 0
 	m.HiddenTill = b.now + e.Timeout*1000
+	if e.Uncounted && e.Timeout == 0 {
+		m.Receives--
+		m.HandedOut--
+	}
 	b.touch(q, m)
 	return nil
 }

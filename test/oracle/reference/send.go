@@ -13,7 +13,9 @@ type SendEntry struct {
 	// EnqueueAt and Partition are options, which need no reserved attributes.
 	EnqueueAt *int64
 	Partition *string
-	Published *Publication // of the topic that delivers it; with raw delivery, text and attributes are in the fields above
+	// TimeToLive is an option in milliseconds.
+	TimeToLive *int64
+	Published  *Publication // of the topic that delivers it; with raw delivery, text and attributes are in the fields above
 }
 
 // Sent is the answer to one SendEntry.
@@ -28,7 +30,7 @@ type Sent struct {
 }
 
 // Send is SendMessage and SendMessageBatch.
-func (b *Broker) Send(name, sender string, batch bool, entries []SendEntry) ([]Sent, *Error) {
+func (b *Broker) Send(name, sender string, batch, atomic bool, entries []SendEntry) ([]Sent, *Error) {
 	q, err := b.find(name)
 	if err != nil {
 		return nil, err
@@ -36,6 +38,11 @@ func (b *Broker) Send(name, sender string, batch bool, entries []SendEntry) ([]S
 	b.tidy(&q.history)
 	if batch {
 		if err := checkWholeBatch(q, entries); err != nil {
+			return nil, err
+		}
+	}
+	if atomic {
+		if err := b.refusesSome(q, entries); err != nil {
 			return nil, err
 		}
 	}
@@ -48,6 +55,40 @@ func (b *Broker) Send(name, sender string, batch bool, entries []SendEntry) ([]S
 		answers = append(answers, b.accept(q, sender, e))
 	}
 	return answers, nil
+}
+
+// refusesSome refuses a send of which every entry must be stored. The ids of all entries that are no
+// duplicates now count against the limit.
+func (b *Broker) refusesSome(q *Queue, entries []SendEntry) *Error {
+	count := 0
+	for _, e := range entries {
+		if err := checkEntry(q, e, true); err != nil {
+			return err
+		}
+		v, _ := splitReserved(q.Settings, e)
+		v.takeOptions(e)
+		id := ""
+		if e.Dedup != nil {
+			id = *e.Dedup
+		} else if q.Settings.ContentBased {
+			id = ContentID(e.Body)
+		}
+		ids := b.deduplicationIDs(&q.history, id, e.Body)
+		if b.original(&q.history, ids, groupOf(e), v.partition) == nil {
+			count += len(ids)
+		}
+	}
+	if q.FIFO && !q.Settings.DeduplicationOff && count > 0 && b.historyFull(&q.history, count) {
+		return &Error{Code: "OverLimit"}
+	}
+	return nil
+}
+
+func groupOf(e SendEntry) string {
+	if e.Group == nil {
+		return ""
+	}
+	return *e.Group
 }
 
 func (q *Queue) needsDedup() bool {
@@ -172,7 +213,7 @@ func checkAttributes(s Settings, e SendEntry) *Error {
 func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 	v, _ := splitReserved(q.Settings, e)
 	v.takeOptions(e)
-	m := &Message{Sent: e, Sender: sender, SentAt: b.now}
+	m := &Message{Sent: e, Sender: sender, SentAt: b.now, TimeToLive: q.timeToLive(or(e.TimeToLive, 0))}
 	m.Sent.Attributes, m.Partition = v.rest, v.partition
 	if e.Group != nil {
 		m.Group, m.Grouped = *e.Group, true

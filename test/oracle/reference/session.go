@@ -140,7 +140,7 @@ func (b *Broker) FreeSession(q *Queue) *string {
 	}
 	for _, part := range b.servingOrder(q) {
 		head := part[0]
-		if head.Grouped && !q.over(head, b.now) && !b.taken(q, head.Group) {
+		if head.Grouped && !b.over(q, head) && !b.taken(q, head.Group) {
 			return new(head.Group)
 		}
 	}

@@ -55,7 +55,7 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 func (b *Broker) replayInSession(q *Queue, a *attempt, s *session, r ReceiveRequest) (Received, *Error) {
 	answer := Received{Replayed: true}
 	for _, p := range a.parts {
-		held := slices.Contains(q.messages, p.m) && p.m.Lock == s.lock && p.m.Delivery == p.delivery && !p.m.Deferred && !q.over(p.m, b.now)
+		held := slices.Contains(q.messages, p.m) && p.m.Lock == s.lock && p.m.Delivery == p.delivery && !p.m.Deferred && !b.over(q, p.m)
 		if !q.Settings.YMQReceive && (a.invalid || !held) {
 			return Received{}, a.spent()
 		}

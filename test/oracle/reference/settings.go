@@ -15,6 +15,8 @@ type Settings struct {
 	GroupOptional, YMQReceive             bool
 	Implicit, Reserved, DeadLetterKeepsID bool
 	Paused                                bool
+	TimeToLive                            int64 // seconds; 0: none
+	DeadLetterExpired                     bool
 	Profile                               string
 	Redrive                               Redrive
 	Allow                                 Allow
@@ -94,6 +96,7 @@ func (b *Broker) numbers() map[string]number {
 		"DeduplicationWindowSeconds":    {least, 604_800, func(s *Settings) *int64 { return &s.Window }},
 		"ReceiveAttemptWindowSeconds":   {least, 3600, func(s *Settings) *int64 { return &s.AttemptWindow }},
 		"MaxDeduplicationEntries":       {0, 1 << 62, func(s *Settings) *int64 { return &s.MaxEntries }},
+		"DefaultTimeToLiveSeconds":      {0, 922_337_203_685, func(s *Settings) *int64 { return &s.TimeToLive }},
 		"MaxMessagesPerGroupPerReceive": {1, 10, func(s *Settings) *int64 { return &s.PerGroup }},
 	}
 }
@@ -103,6 +106,7 @@ var switches = map[string]func(*Settings) *bool{
 	"ImplicitDeadLetterQueue":         func(s *Settings) *bool { return &s.Implicit },
 	"ReservedAttributesEnabled":       func(s *Settings) *bool { return &s.Reserved },
 	"PurgeClearsDeduplicationHistory": func(s *Settings) *bool { return &s.PurgeClearsHistory },
+	"DeadLetterOnExpiration":          func(s *Settings) *bool { return &s.DeadLetterExpired },
 	"DeliveryPaused":                  func(s *Settings) *bool { return &s.Paused },
 	"DeadLetterKeepsDeduplicationId":  func(s *Settings) *bool { return &s.DeadLetterKeepsID },
 }

@@ -98,6 +98,7 @@ func (b *Broker) moveStored(q *Queue, destination string, number int, force bool
 	c := &Message{
 		ID: m.ID, Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
 		DedupID: m.DedupID, DedupOf: m.DedupOf, Partition: m.Partition, SentAt: b.now,
+		TimeToLive: target.timeToLive(0),
 	}
 	b.place(target, c, new(int64(0)), reservedValues{scheduled: m.Scheduled, dueAt: m.DueAt})
 	return MovedEntry{Destination: destination, Message: c.ID, Number: c.Number}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
@@ -48,6 +49,7 @@ type (
 		name    string
 		lock    lockRef
 		handles []handleRef
+		tokens  bool // lock tokens instead of handles
 		timeout int64
 		reason  string
 	}
@@ -136,14 +138,19 @@ func (c busReceive) command(w *world) queue.Command {
 func (c settlement) command(w *world) queue.Command {
 	var handles []string
 	for _, h := range c.handles {
-		handles = append(handles, w.handle(h))
+		text := w.handle(h)
+		if parsed, ok := identifier.ParseReceiptHandle(text); ok && c.tokens {
+			text = parsed.LockToken().String()
+		}
+		handles = append(handles, text)
 	}
 	in := w.lock(c.lock)
 	switch c.how {
 	case "complete":
 		return &queue.DeleteMessages{Queue: c.name, Batch: true, Handles: handles, Options: &queue.SettlementOptions{Session: in}}
-	case "abandon":
+	case "abandon", "give back":
 		cmd := &queue.ChangeMessageVisibility{Queue: c.name, Batch: true, Options: &queue.SettlementOptions{Session: in}}
+		cmd.Options.Uncounted = c.how == "give back"
 		for _, h := range handles {
 			cmd.Entries = append(cmd.Entries, queue.VisibilityEntry{Handle: h, VisibilityTimeout: queue.Some(c.timeout)})
 		}

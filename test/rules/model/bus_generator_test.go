@@ -154,7 +154,7 @@ func (g *generator) attempt(deletes bool) *string {
 // settlement completes, abandons, defers or dead-letters recent messages, mostly under their lock.
 // It prefers messages of the given lock; 0 means none.
 func (g *generator) settlement(k kind, lock lockRef) action {
-	c := settlement{how: pickOf(g, "complete", "abandon", "defer", "defer", "dead-letter", "dead-letter"), name: k.name}
+	c := settlement{how: pickOf(g, "complete", "abandon", "give back", "defer", "defer", "dead-letter", "dead-letter"), name: k.name}
 	for range g.size(g.oneIn(3)) {
 		c.handles = append(c.handles, g.handle(k))
 		if fresh := g.recent[k.name]; lock >= 0 && len(fresh) > 0 && !g.oneIn(6) {
@@ -165,6 +165,7 @@ func (g *generator) settlement(k kind, lock lockRef) action {
 	if c.lock = c.handles[0].lock; g.oneIn(8) {
 		c.lock = g.lock(k)
 	}
+	c.tokens = g.oneIn(2)
 	c.timeout = pickOf(g, int64(0), 0, 0, 5)
 	c.reason = pickOf(g, "", "poison", "late")
 	return c
@@ -299,6 +300,9 @@ func (g *generator) sawHandles(name string, step int, lock lockRef) {
 func (g *generator) option(e *reference.SendEntry) {
 	if g.oneIn(10) {
 		e.EnqueueAt = new(g.w.model.Now() + pickOf(g, int64(-1000), 1, 500, 500, 1000, 5000, 30_000))
+	}
+	if g.oneIn(6) && g.crowd != crowdLarge {
+		e.TimeToLive = new(pickOf(g, int64(-1), 1, 999, 1000, 2000, 5000, 30_000, 40_000_000_000_000))
 	}
 	if g.oneIn(12) {
 		e.Partition = new(pickOf(g, "p", "q"))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
 func (a attributes) list() []queue.Attribute {
@@ -43,7 +44,7 @@ func (c setSetting) command(*world) queue.Command {
 func (advance) command(*world) queue.Command { return &queue.AdvanceClock{} }
 
 func (c send) command(*world) queue.Command {
-	cmd := &queue.SendMessages{Queue: c.name, SenderID: c.sender, Batch: c.batch, RepeatedSince: queue.Timestamp(c.since)}
+	cmd := &queue.SendMessages{Queue: c.name, SenderID: c.sender, Batch: c.batch, Atomic: c.atomic, RepeatedSince: queue.Timestamp(c.since)}
 	for i, e := range c.entries {
 		p := queue.SendEntry{Body: e.Body, TraceHeader: e.Trace, DelaySeconds: given(e.Delay)}
 		for _, a := range e.Attributes {
@@ -55,8 +56,11 @@ func (c send) command(*world) queue.Command {
 		if e.Dedup != nil {
 			p.DeduplicationID, p.DeduplicationIDGiven = *e.Dedup, true
 		}
-		if e.EnqueueAt != nil || e.Partition != nil {
+		if e.EnqueueAt != nil || e.Partition != nil || e.TimeToLive != nil {
 			p.Options = &queue.SendOptions{}
+			if e.TimeToLive != nil {
+				p.Options.TimeToLive = logtime.Duration(*e.TimeToLive)
+			}
 			if e.EnqueueAt != nil {
 				p.Options.EnqueueAt = queue.Timestamp(*e.EnqueueAt)
 			}

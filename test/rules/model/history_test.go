@@ -82,6 +82,7 @@ type (
 		name    string
 		sender  string
 		batch   bool
+		atomic  bool
 		since   int64 // 0: it was not proposed before
 		entries []reference.SendEntry
 	}

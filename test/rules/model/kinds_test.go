@@ -78,6 +78,17 @@ func allKinds() []kind {
 		{name: "scheduled", reserved: true, target: "dead", fixed: attributes{"ReservedAttributesEnabled": "true"}},
 		{name: "implicit.fifo", fifo: true, implicit: true, fixed: attributes{"ImplicitDeadLetterQueue": "true"}},
 		{name: "implicit", implicit: true, fixed: attributes{"ImplicitDeadLetterQueue": "true"}},
+		{
+			name: "mortal.fifo", fifo: true, implicit: true, groupOptional: true,
+			fixed: attributes{
+				"ImplicitDeadLetterQueue": "true", "DeadLetterOnExpiration": "true", "MessageGroupIdMode": "Optional",
+				"DefaultTimeToLiveSeconds": "20",
+			},
+		},
+		{
+			name: "mortalbus.fifo", fifo: true, implicit: true,
+			fixed: attributes{"ImplicitDeadLetterQueue": "true", "DeadLetterOnExpiration": "true", "CompatibilityProfile": "servicebus"},
+		},
 		{name: "self.fifo", fifo: true, dead: true, target: "self.fifo"},
 		{name: "keephistory.fifo", fifo: true, content: true, fixed: attributes{"PurgeClearsDeduplicationHistory": "false"}},
 	}
@@ -166,6 +177,12 @@ func (k kind) change(g *generator) attributes {
 	}
 	if !k.dead && g.oneIn(6) {
 		a["DeliveryPaused"] = pickOf(g, "true", "false", "false")
+	}
+	if k.fifo && g.crowd != crowdLarge && g.oneIn(8) {
+		a["DefaultTimeToLiveSeconds"] = pickOf(g, "0", "0", "2", "20", "922337203685")
+	}
+	if k.fifo && g.oneIn(12) {
+		a["DeadLetterOnExpiration"] = pickOf(g, "true", "false")
 	}
 	if k.implicit && g.oneIn(4) {
 		a["ImplicitDeadLetterQueue"] = pickOf(g, "true", "true", "false")

@@ -14,6 +14,7 @@ var longID = string(slices.Repeat([]byte{'x'}, 129))
 
 func (g *generator) send(k kind) action {
 	c := send{name: k.name, sender: pickOf(g, "123456789012", "anonymous"), batch: g.oneIn(3)}
+	c.atomic = c.batch && k.fifo && g.oneIn(3)
 	for range g.size(c.batch) {
 		c.entries = append(c.entries, g.entry(k))
 	}

@@ -1,0 +1,100 @@
+package reference
+
+import "slices"
+
+// foreverMilliseconds is a hundred years of 365.25 days. A longer time to live is none.
+const foreverMilliseconds = 36_525 * 24 * 3_600_000
+
+// timeToLive returns the time to live of a new message: the time that it asks for, but at most that of
+// the queue; 0: none.
+func (q *Queue) timeToLive(asked int64) int64 {
+	ttl := asked
+	if limit := q.Settings.TimeToLive * 1000; limit > 0 && (asked == 0 || limit < asked) {
+		ttl = limit
+	}
+	if ttl >= foreverMilliseconds {
+		return 0
+	}
+	return ttl
+}
+
+// ends returns the time at which a message expires if its age counts from a time; 0: never. The
+// retention of the queue counts only if the queue has no time to live. A message in flight outlives
+// its own time to live, because its receiver can still complete it.
+func (b *Broker) ends(q *Queue, m *Message, from int64) int64 {
+	at := int64(0)
+	if m.TimeToLive > 0 {
+		at = from + m.TimeToLive
+		if b.inFlight(q, m) {
+			at = max(at, b.freeAt(q, m))
+		}
+	}
+	if q.Settings.TimeToLive == 0 {
+		if end := from + q.Settings.Retention*1000; at == 0 || end < at {
+			at = end
+		}
+	}
+	return at
+}
+
+// over reports whether a message has expired. The time of a scheduled message has not begun, and a
+// deferred one is kept until it is requested (servicebus.md 4).
+func (b *Broker) over(q *Queue, m *Message) bool {
+	end := b.ends(q, m, m.SentAt)
+	return !m.Scheduled && !m.Deferred && end != 0 && end <= b.now
+}
+
+// dropExpired deletes expired messages in any state but deferred (sqs.md 3.2), except for those that
+// move to a dead-letter queue.
+func (b *Broker) dropExpired(q *Queue) {
+	q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool {
+		over := b.over(q, m) && !b.movesExpired(q, m)
+		if over {
+			forget([]*Message{m})
+		}
+		return over
+	})
+}
+
+// movesExpired reports whether a message that expires now moves to the dead-letter queue: at the end
+// of its own time to live, not at that of the queue's retention.
+func (b *Broker) movesExpired(q *Queue, m *Message) bool {
+	target := b.queues[q.redrive().Target]
+	retained := q.Settings.TimeToLive > 0 || b.now < m.SentAt+q.Settings.Retention*1000
+	return q.Settings.DeadLetterExpired && target != nil && target != q && target.FIFO == q.FIFO && m.TimeToLive > 0 && retained
+}
+
+// moveExpired moves the expired messages of a queue to the dead-letter queue, in the order of their
+// ends. This happens with the next command of the queue, or when the clock is advanced.
+func (b *Broker) moveExpired(q *Queue) {
+	for {
+		var first *Message
+		for _, m := range q.messages {
+			if b.over(q, m) && b.movesExpired(q, m) && (first == nil || b.mortalKey(m) < b.mortalKey(first)) {
+				first = m
+			}
+		}
+		if first == nil {
+			return
+		}
+		first.Sent.Attributes = withAttribute(first.Sent.Attributes, "DeadLetterReason", "TTLExpiredException")
+		first.Sent.Attributes = withAttribute(first.Sent.Attributes, "DeadLetterErrorDescription", "The message expired and was dead lettered.")
+		b.touch(q, first)
+		b.deadLetter(q, b.queues[q.redrive().Target], first)
+	}
+}
+
+// mortalKey is the time at which nothing kept a message alive any longer.
+func (b *Broker) mortalKey(m *Message) int64 {
+	if m.Delivery == 0 {
+		return m.SentAt + m.TimeToLive
+	}
+	return max(m.SentAt+m.TimeToLive, m.HiddenTill)
+}
+
+// Tick advances the clock in all queues.
+func (b *Broker) Tick() {
+	for _, q := range b.Queues() {
+		b.moveExpired(q)
+	}
+}
