@@ -212,6 +212,9 @@ var packageRules = []packageRule{
 	{path: "transport/limits", only: []string{
 		std, "~/cluster/hostlimit", "~/transport/connections", "~/transport/unverified",
 	}, never: []string{"net/http"}},
+	{path: "transport/amqp", only: []string{std, "~/transport/amqp/wire", "~/transport/budget", "~/transport/http1",
+		"~/transport/limits", "~/transport/unverified"}, never: []string{"net/http"}},
+	{path: "transport/amqp/wire", only: []string{std}, never: []string{"net", "net/http", "time"}},
 	transport("/service", "net/http", "~/transport/awswire", "~/transport/http1", "~/transport/grpc"),
 	{path: "transport/http1", only: []string{std, "~/cluster/rendezvous", "~/transport/budget", "~/transport/connections",
 		"~/transport/limits", "~/transport/unverified"}},

@@ -181,7 +181,8 @@ func checkNames(files *token.FileSet, file *ast.File, name string) []finding {
 			if id == nil {
 				continue
 			}
-			if part, instead := privateName(id.Name); part != "" {
+			part, instead := privateName(id.Name)
+			if part != "" && !(part == "settle" && strings.HasPrefix(name, settlementFolder)) {
 				found = append(found, finding{"names of " + top(name), name, files.Position(id.Pos()).Line,
 					"private name " + part + " (say: " + instead + ")", id.Name})
 			}

@@ -37,6 +37,10 @@ func (w word) outside(folder string) word {
 	return w
 }
 
+// settlementFolder has the packages in which a message is settled: Service Bus and AMQP call the end
+// of a delivery its settlement.
+const settlementFolder = "transport/amqp/"
+
 // banned are the private words. Words with an everyday sense that no pattern tells from the
 // private one (rest, give, take, hand, place, open, pass, turn, reach) are for readers to find.
 var banned = []word{
@@ -56,8 +60,7 @@ var banned = []word{
 	ban(`founders?`, "initial members"),
 	ban(`committers?|batchers?`, "group committer").but(`group committers?`),
 	ban(`tellers?`, "commit notifier"),
-	// Service Bus and AMQP call the end of a delivery its settlement.
-	ban(`settl(e|es|ed|ing)`, "complete, truncate, drain").outside("transport/amqp/"),
+	ban(`settl(e|es|ed|ing)`, "complete, truncate, drain").outside(settlementFolder),
 	ban(`(a|the|this|its|disk|each) guards?`, "name the thing that it protects"),
 	ban(`admit(s|ted|ting)?`, "accept, add, enqueue"),
 	ban(`admissions?`, "acceptance").but(`admission (controller|webhook)s?`),
