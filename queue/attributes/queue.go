@@ -53,12 +53,15 @@ func (a *Queue) Retention() logtime.Duration {
 	return logtime.Seconds(a.RetentionSeconds)
 }
 
+// timeToLiveMax is about a hundred years. Longer times to live are the same as none.
+const timeToLiveMax = 36_525 * 24 * logtime.Hour
+
 // TimeToLive returns the time to live of a message that asks for one, 0: none.
 func (a *Queue) TimeToLive(asked logtime.Duration) logtime.Duration {
 	if limit := logtime.Seconds(a.TimeToLiveSeconds); limit > 0 && (asked == 0 || asked > limit) {
 		asked = limit
 	}
-	if asked >= limits.TimeToLiveMax {
+	if asked >= timeToLiveMax {
 		return 0
 	}
 	return asked

@@ -1,8 +1,6 @@
 // Package limits holds the limits of requests and resources.
 package limits
 
-import "github.com/seriatimq/seriatim/queue/logtime"
-
 // The source of a limit is the AWS documentation unless its comment names another.
 const (
 	QueueNameLengthMax      = 80
@@ -59,6 +57,4 @@ const (
 	SubscriptionsMax = 100
 	// InFlightMax is AWS's limit for both queue types.
 	InFlightMax = 120_000
-	// TimeToLiveMax is about a hundred years. Longer ones are the same as none.
-	TimeToLiveMax = 36_525 * 24 * logtime.Hour
 )

@@ -78,7 +78,8 @@ func (b *Broker) moveExpired(q *Queue) {
 			return
 		}
 		first.Sent.Attributes = withAttribute(first.Sent.Attributes, "DeadLetterReason", "TTLExpiredException")
-		first.Sent.Attributes = withAttribute(first.Sent.Attributes, "DeadLetterErrorDescription", "The message expired and was dead lettered.")
+		first.Sent.Attributes = withAttribute(first.Sent.Attributes, "DeadLetterErrorDescription",
+			"The message expired and was dead lettered.")
 		b.touch(q, first)
 		b.deadLetter(q, b.queues[q.redrive().Target], first)
 	}
