@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // TestGoldenSnapshot restores a stored snapshot and writes the same bytes again. The test data of
@@ -88,6 +89,12 @@ func eventful(t testing.TB) *replica {
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(0)})
 	do(logtime.Second, &queue.StartMoveTask{Source: "dead.fifo", MaxPerSecond: queue.Some(5)})
 	do(0, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: "delayed", DelaySeconds: queue.Some(9)}}})
+	encoded := send("q.fifo", "6", "group-6", "\x00Su\xa0\x01x")
+	encoded.Entries[0].Native, encoded.Entries[0].Encoded = true, &queue.Encoded{
+		Format: message.FormatAMQP, Sections: "\x00St\xc1\x01\x00",
+		Changes: []queue.PropertyChange{{Name: "color", Value: "\xa1\x03red"}, {Scope: message.ScopeSystem, Name: "subject"}},
+	}
+	do(0, &encoded)
 	for _, cmd := range topicHistory() {
 		do(0, cmd)
 	}

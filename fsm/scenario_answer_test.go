@@ -66,7 +66,7 @@ func (s *scenario) answer(r codec.Response) []string {
 
 // refusal shows an error with labels in place of handles.
 func (s *scenario) refusal(err *queue.Error) string {
-	text := err.Message
+	text := strings.ReplaceAll(strings.ToValidUTF8(err.Message, `\x`), "\x00", `\x00`)
 	for handle, label := range s.handles {
 		text = strings.ReplaceAll(text, handle.String(), label)
 	}
@@ -133,12 +133,13 @@ func (s *scenario) received(r queue.MessagesReceived) []string {
 			{"group", m.GroupID}, {"dedup", s.deduplicationID(m)}, {"from", m.DeadLetterSource},
 		} {
 			if word.value != "" {
-				line += " " + word.name + "=" + word.value
+				line += " " + word.name + "=" + escaped(word.value)
 			}
 		}
 		for _, a := range m.Attributes {
 			line += fmt.Sprintf(" %s=%s", a.Name, a.Value)
 		}
+		line += parts(m.Encoded)
 		lines = append(lines, line)
 	}
 	return lines

@@ -153,15 +153,15 @@ func (s *scenario) command(verb string, args []string) queue.Command {
 func (s *scenario) send(name string, args []string) *queue.SendMessages {
 	cmd := &queue.SendMessages{Queue: name, SenderID: "AIDAEXAMPLE"}
 	for len(args) > 0 {
-		entry := queue.SendEntry{Body: args[0]}
+		entry := queue.SendEntry{Body: unescaped(args[0])}
 		args = args[1:]
 		for len(args) > 0 && args[0] != ";" {
 			key, value, _ := strings.Cut(args[0], "=")
 			switch key {
 			case "group":
-				entry.GroupID, entry.GroupIDGiven = value, true
+				entry.GroupID, entry.GroupIDGiven = unescaped(value), true
 			case "dedup":
-				entry.DeduplicationID, entry.DeduplicationIDGiven = value, true
+				entry.DeduplicationID, entry.DeduplicationIDGiven = unescaped(value), true
 			case "delay":
 				entry.DelaySeconds = queue.Some(s.number(value))
 			case "scheduled": // seconds since the start of the scenario
@@ -175,6 +175,10 @@ func (s *scenario) send(name string, args []string) *queue.SendMessages {
 				})
 			case "enqueue", "key", "ttl": // without reserved attributes
 				s.option(&entry, key, value)
+			case "native":
+				entry.Native = true
+			case "bytes", "amqp": // the sections before the body
+				entry.Native, entry.Encoded = true, encoded(key, value)
 			default: // a message attribute of type String
 				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{Name: key, DataType: "String", Value: value})
 			}

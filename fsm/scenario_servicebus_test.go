@@ -62,7 +62,7 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 			attempt = ""
 		}
 		cmd := &queue.AcceptSession{
-			Queue: args[0], SessionID: args[1], SessionIDGiven: true, LockSeconds: s.seconds(args[2:]),
+			Queue: args[0], SessionID: unescaped(args[1]), SessionIDGiven: true, LockSeconds: s.seconds(args[2:]),
 			AttemptID: attempt, AttemptIDGiven: again,
 		}
 		if args[1] == "any" {
@@ -138,7 +138,7 @@ func (s *scenario) locked(r queue.SessionLocked) string {
 		}
 	}
 	s.sessions[label] = ref
-	return fmt.Sprintf("%s = %s until %gs", label, r.SessionID, float64(r.LockedUntil.Sub(start))/1000)
+	return fmt.Sprintf("%s = %s until %gs", label, escaped(r.SessionID), float64(r.LockedUntil.Sub(start))/1000)
 }
 
 // settlement reads commands about received and deferred messages. After the queue come labels and
@@ -146,6 +146,7 @@ func (s *scenario) locked(r queue.SessionLocked) string {
 func (s *scenario) settlement(verb string, args []string) queue.Command {
 	var in queue.SessionRef
 	visibility, destroy, uncounted := queue.Int{}, false, false
+	var changes []queue.PropertyChange
 	words := slices.DeleteFunc(slices.Clone(args[min(1, len(args)):]), func(word string) bool {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -157,6 +158,8 @@ func (s *scenario) settlement(verb string, args []string) queue.Command {
 			destroy = true
 		case "uncounted":
 			uncounted = true
+		case "user", "sys": // name:value, empty to remove
+			changes = append(changes, change(key, value))
 		default:
 			return false
 		}
@@ -169,9 +172,10 @@ func (s *scenario) settlement(verb string, args []string) queue.Command {
 		return &queue.ChangeMessageVisibility{
 			Queue: args[0], Options: &queue.SettlementOptions{Session: in, Uncounted: uncounted},
 			Entries: []queue.VisibilityEntry{{Handle: s.lookup(words)[0], VisibilityTimeout: queue.Some(visibility.Value)}},
+			Changes: changes,
 		}
 	case "defer":
-		return &queue.Defer{Queue: args[0], Session: in, Handles: s.lookup(words)}
+		return &queue.Defer{Queue: args[0], Session: in, Handles: s.lookup(words), Changes: changes}
 	case "receive-deferred":
 		cmd := &queue.ReceiveDeferred{Queue: args[0], Session: in, VisibilityTimeout: visibility, Delete: destroy}
 		for _, word := range words {
@@ -181,7 +185,7 @@ func (s *scenario) settlement(verb string, args []string) queue.Command {
 	case "dead-letter": // label, reason, description
 		return &queue.DeadLetter{Queue: args[0], Session: in, Entries: []queue.DeadLetterEntry{
 			{Handle: s.lookup(words)[0], Reason: words[1], Description: words[2]},
-		}}
+		}, Changes: changes}
 	}
 	return nil
 }

@@ -58,17 +58,19 @@ func (s *scenario) topicCommand(verb string, args []string) queue.Command {
 func (s *scenario) publish(name string, args []string) queue.Command {
 	cmd := &queue.Publish{Topic: name, SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324"}
 	for len(args) > 0 {
-		entry := queue.PublishEntry{Message: args[0]}
+		entry := queue.PublishEntry{Message: unescaped(args[0])}
 		args = args[1:]
 		for len(args) > 0 && args[0] != ";" {
 			key, value, _ := strings.Cut(args[0], "=")
 			switch key {
 			case "group":
-				entry.GroupID, entry.GroupIDGiven = value, true
+				entry.GroupID, entry.GroupIDGiven = unescaped(value), true
 			case "dedup":
 				entry.DeduplicationID, entry.DeduplicationIDGiven = value, true
 			case "subject":
 				entry.Subject, entry.SubjectGiven = value, true
+			case "bytes", "amqp": // the sections before the body
+				entry.Native, entry.Encoded = true, encoded(key, value)
 			default: // a message attribute of type String
 				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{Name: key, DataType: "String", Value: value})
 			}

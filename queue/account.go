@@ -78,7 +78,7 @@ func (b *Broker) roomForTopic(name string) *Error {
 
 // roomFor refuses a message that exceeds the quota of the queue's account.
 func (b *Broker) roomFor(q *Queue, s *sending) *Error {
-	return b.roomForMessages(q, 1, int64(len(s.entry.Body))+message.Size("", s.attributes))
+	return b.roomForMessages(q, 1, message.Size(s.entry.Body, s.attributes)+s.encoded.Size())
 }
 
 func (b *Broker) roomForMessages(q *Queue, messages, bytes int64) *Error {
@@ -113,7 +113,7 @@ func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
 		}
 		copies := max(1, b.copiesKept(t, e))
 		messages += copies
-		bytes += copies * message.Size(e.Message, e.Attributes)
+		bytes += copies * e.size()
 	}
 	has := u.Counted()
 	if messages == 0 || u.Quota.HasRoomForMessages(has, messages, bytes) {
@@ -129,7 +129,7 @@ func (b *Broker) copiesKept(t *topic.Topic, e *PublishEntry) (copies int64) {
 	if t.Attributes.Archive.Days > 0 {
 		copies++
 	}
-	n := &notification.Notification{Message: message.NewBody(e.Message), Attributes: e.Attributes, Timestamp: b.now}
+	n := &notification.Notification{Message: message.NewBody(e.Message), Attributes: e.Attributes, Encoded: e.Encoded, Timestamp: b.now}
 	var in filterInput
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
 		if s.Attributes.Ends.Protocol.Web() && in.reaches(s, n) {

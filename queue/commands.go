@@ -121,6 +121,10 @@ type (
 	Body = message.Body
 	// MessageAttribute is a typed user attribute of a message.
 	MessageAttribute = message.MessageAttribute
+	// Encoded holds the parts of a message that plain text lacks.
+	Encoded = message.Encoded
+	// PropertyChange sets or removes one property of a stored message.
+	PropertyChange = message.Change
 
 	// MessageID identifies a message.
 	MessageID = identifier.MessageID

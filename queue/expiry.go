@@ -347,7 +347,7 @@ func (b *Broker) removeOutlived(q *Queue, messages []*Message) {
 	}
 	if q.attributes.DeadLetterExpired && b.redriveRule(q).target != nil {
 		why := DeadLetterEntry{Reason: reasonExpired, Description: descriptionExpired}
-		b.deadLetterFor(q, messages, why.attributes())
+		b.deadLetterFor(q, messages, why.attributes(), nil)
 		return
 	}
 	for _, m := range messages {

@@ -56,11 +56,12 @@ func (f *filterInput) passes(p *filter.Policy, n *notification.Notification) boo
 		return true
 	}
 	if f.message == nil {
-		given := make([]filter.Attribute, len(n.Attributes))
-		for i, a := range n.Attributes {
+		properties := n.Properties()
+		given := make([]filter.Attribute, len(properties))
+		for i, a := range properties {
 			given[i] = filter.Attribute(a)
 		}
-		f.message = filter.NewMessage(given, n.Message.String())
+		f.message = filter.NewMessage(given, n.Payload())
 	}
 	return p.Match(f.message)
 }

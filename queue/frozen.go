@@ -150,7 +150,7 @@ func (m *Message) describe(r *MessageRecord, scheduled bool) {
 	if e := m.extra; e != nil {
 		r.MessageID, r.TraceHeader, r.Attributes = e.id, e.traceHeader, e.attributes
 		r.DeadLetterSource, r.PartitionKey, r.KeepsAge = e.deadLetterSource, e.partition, e.keepsAge
-		r.TimeToLive = e.timeToLive
+		r.TimeToLive, r.Encoded = e.timeToLive, e.encoded
 		if p := e.published; p != nil {
 			n := p.publication.Content()
 			r.Published = PublishedRecord{PublicationID: n.MessageID, Content: n, SubscriptionARN: *p.subscription, Raw: p.raw,
@@ -253,6 +253,7 @@ type MessageRecord struct {
 	KeepsAge         bool             // moved with its SentAt, so SentAt is out of order
 	Scheduled        bool             // outside its group until VisibleAt
 	Timed            bool             // DeliveryRecord is set
+	Encoded          *Encoded         // nil for text
 	// Published is set if a topic delivered the message, which then has no Body and no Attributes.
 	Published PublishedRecord
 	DeliveryRecord

@@ -225,8 +225,8 @@ func (c *ReleaseGroup) Validate() *Error {
 	if !isFIFOName(c.Queue) {
 		return fifoOnly("Message groups that can be released")
 	}
-	if !message.ValidID(c.Group) {
-		return message.InvalidID(c.Group, "MessageGroupId")
+	if !message.ValidNativeGroup(c.Group) {
+		return message.InvalidNativeID(c.Group, "MessageGroupId")
 	}
 	return nil
 }
@@ -307,8 +307,8 @@ func (v View) Group(queue, name string) (GroupInfo, *Error) {
 	if err != nil {
 		return GroupInfo{}, err
 	}
-	if !message.ValidID(name) {
-		return GroupInfo{}, message.InvalidID(name, "MessageGroupId")
+	if !message.ValidNativeGroup(name) {
+		return GroupInfo{}, message.InvalidNativeID(name, "MessageGroupId")
 	}
 	return v.group(q, name), nil
 }

@@ -20,12 +20,12 @@ type DeduplicationID struct {
 
 func (d *DeduplicationID) check() *Error {
 	switch {
-	case !message.ValidID(d.ID):
-		return message.InvalidID(d.ID, "MessageDeduplicationId")
-	case d.GroupID != "" && !message.ValidID(d.GroupID):
-		return message.InvalidID(d.GroupID, "MessageGroupId")
-	case d.PartitionKey != "" && !message.ValidID(d.PartitionKey):
-		return message.InvalidID(d.PartitionKey, "PartitionKey")
+	case !message.ValidNativeID(d.ID):
+		return message.InvalidNativeID(d.ID, "MessageDeduplicationId")
+	case d.GroupID != "" && !message.ValidNativeGroup(d.GroupID):
+		return message.InvalidNativeID(d.GroupID, "MessageGroupId")
+	case d.PartitionKey != "" && !message.ValidNativeGroup(d.PartitionKey):
+		return message.InvalidNativeID(d.PartitionKey, "PartitionKey")
 	}
 	return nil
 }

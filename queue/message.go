@@ -52,6 +52,7 @@ type messageExtra struct {
 	// keepsAge marks a message moved with its sentAt to a standard dead-letter queue: sentAt is out
 	// of order there.
 	keepsAge bool
+	encoded  *Encoded // nil for text; of a published message, only the changes
 	// published is set if a topic delivered the message; body and attributes are then empty.
 	published *publishedMessage
 }
@@ -141,6 +142,7 @@ func (m *Message) seal(k statehash.Key) {
 		if p := e.published; p != nil {
 			r = append(r, statehash.KindPublication).Num(p.publication.Hash()).Text(*p.subscription).Flag(p.raw).Flag(p.replayed)
 		}
+		r = e.encoded.AppendTo(r)
 	}
 	m.contentHash = k.Hash(r)
 }
@@ -183,6 +185,7 @@ func (m *Message) detached() *Message {
 			a := &e.attributes[i]
 			a.Name, a.DataType, a.Value = strings.Clone(a.Name), strings.Clone(a.DataType), strings.Clone(a.Value)
 		}
+		e.encoded = e.encoded.Clone()
 		c.extra = &e
 	}
 	return &c
@@ -199,6 +202,7 @@ const (
 	packedID
 	packedKeepsAge
 	packedDeferred
+	packedEncoded
 )
 
 // Append packs a message. It refuses one with a publication, which is shared.
@@ -238,8 +242,32 @@ func (messageCodec) Append(dst []byte, m *Message, shared *packedmap.Shared) ([]
 		for _, a := range e.attributes {
 			dst = packedmap.AppendText(packedmap.AppendText(packedmap.AppendText(dst, a.Name), a.DataType), a.Value)
 		}
+		if e.encoded != nil {
+			dst = appendEncoded(dst, e.encoded)
+		}
 	}
 	return dst, true
+}
+
+func appendEncoded(dst []byte, e *Encoded) []byte {
+	dst = packedmap.AppendText(append(dst, byte(e.Format)), e.Sections)
+	dst = binary.AppendUvarint(dst, uint64(len(e.Changes)))
+	for i := range e.Changes {
+		c := &e.Changes[i]
+		dst = packedmap.AppendText(packedmap.AppendText(append(dst, byte(c.Scope)), c.Name), c.Value)
+	}
+	return dst
+}
+
+func decodeEncoded(f *packedmap.Fields) *Encoded {
+	e := &Encoded{Format: message.Format(f.Byte()), Sections: f.Text()}
+	if n := f.Uvarint(); n > 0 {
+		e.Changes = make([]PropertyChange, n)
+	}
+	for i := range e.Changes {
+		e.Changes[i] = PropertyChange{Scope: message.Scope(f.Byte()), Name: f.Text(), Value: f.Text()}
+	}
+	return e
 }
 
 func (m *Message) packedFlags() (flags byte) {
@@ -255,6 +283,7 @@ func (m *Message) packedFlags() (flags byte) {
 		set(packedExtra, true)
 		set(packedID, e.id != MessageID{})
 		set(packedKeepsAge, e.keepsAge)
+		set(packedEncoded, e.encoded != nil)
 	}
 	return flags
 }
@@ -299,6 +328,9 @@ func decodeExtra(f *packedmap.Fields, flags byte) *messageExtra {
 	for i := range e.attributes {
 		e.attributes[i] = MessageAttribute{Name: f.Text(), DataType: f.Text(), Value: f.Text()}
 	}
+	if flags&packedEncoded != 0 {
+		e.encoded = decodeEncoded(f)
+	}
 	return e
 }
 
@@ -311,6 +343,7 @@ const (
 	deliveryOverhead      = 96  // receive state of a message
 	extraOverhead         = 128 // rare fields
 	attributeOverhead     = 48
+	encodedOverhead       = 64
 	publishedOverhead     = 64 // without the shared publication
 	deduplicationOverhead = 64 // independent of the id's length
 	attemptOverhead       = 240
@@ -330,6 +363,9 @@ func (m *Message) size() int64 {
 		}
 		for _, a := range e.attributes {
 			n += attributeOverhead + len(a.Name) + len(a.DataType) + len(a.Value)
+		}
+		if e.encoded != nil {
+			n += encodedOverhead + attributeOverhead*len(e.encoded.Changes) + int(e.encoded.Size())
 		}
 	}
 	return int64(n)

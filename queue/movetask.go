@@ -105,7 +105,7 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 	e := SendEntry{GroupID: m.group, DeduplicationID: m.deduplicationID}
 	s := sending{entry: &e, moved: true, body: m.body}
 	if m.extra != nil {
-		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
+		s.attributes, s.partition, e.TraceHeader, s.encoded = m.extra.attributes, m.extra.partition, m.extra.traceHeader, m.extra.encoded
 	}
 	s.ids = deduplication.IDs{Own: m.deduplicationID, Group: m.group}
 	if s.published = m.published(); s.published == nil {

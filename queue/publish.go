@@ -41,6 +41,9 @@ type PublishEntry struct {
 	TraceHeader string
 	// ContentHash is the SHA-256 of Message, nil unless Prepare computed it.
 	ContentHash []byte
+	// Native selects the rules of the native API for ids, instead of those of SNS.
+	Native  bool
+	Encoded *Encoded // nil for text
 }
 
 // QueueName implements Command.
@@ -61,7 +64,10 @@ func (c *Publish) Validate() *Error {
 		if err := e.check(isFIFOName(c.Topic)); err != nil {
 			return err
 		}
-		total += message.Size(e.Message, e.Attributes)
+		if err := checkSections(e.Message, e.Encoded); err != nil {
+			return err
+		}
+		total += e.size()
 	}
 	if c.Batch && total > limits.PublishBytesMax {
 		return refusal.New(refusal.BatchRequestTooLong, "The length of all the messages put together is more than the limit.")
@@ -95,7 +101,12 @@ func (e *PublishEntry) check(fifo bool) *Error {
 	if err := e.checkIDs(fifo); err != nil {
 		return err
 	}
-	if message.BadCharacter(e.Message) {
+	if e.Encoded != nil {
+		if err := e.Encoded.Check(e.Message); err != nil {
+			return err
+		}
+	}
+	if e.Encoded.IsText() && message.BadCharacter(e.Message) {
 		return refusal.SNSInvalid("Message Reason: invalid characters found")
 	}
 	if !message.ValidTraceHeader(e.TraceHeader) {
@@ -110,11 +121,11 @@ func (e *PublishEntry) CheckMessage() *Error {
 	switch {
 	case e.SubjectGiven && notification.CheckSubject(e.Subject) != nil:
 		wrong = notification.ErrSubject
-	case notification.CheckNotEmpty(e.Message) != nil:
+	case e.Encoded.IsText() && notification.CheckNotEmpty(e.Message) != nil:
 		wrong = notification.ErrEmptyMessage
 	default:
 		if wrong = notification.CheckAttributes(e.Attributes); wrong == nil {
-			wrong = notification.CheckSize(e.Message, e.Attributes)
+			wrong = notification.CheckSize(e.size())
 		}
 	}
 	if wrong != nil {
@@ -123,18 +134,25 @@ func (e *PublishEntry) CheckMessage() *Error {
 	return nil
 }
 
+// size returns the bytes that count in the size of a message.
+func (e *PublishEntry) size() int64 { return message.Size(e.Message, e.Attributes) + e.Encoded.Size() }
+
 // checkIDs checks the ids that ordering and deduplication depend on.
 func (e *PublishEntry) checkIDs(fifo bool) *Error {
+	valid, validGroup, invalid := message.ValidID, message.ValidID, badPublishID
+	if e.Native {
+		valid, validGroup, invalid = message.ValidNativeID, message.ValidNativeGroup, message.InvalidNativeID
+	}
 	switch {
 	case fifo && !e.GroupIDGiven:
 		return refusal.SNSInvalid("The MessageGroupId parameter is required for FIFO topics")
 	case !fifo && e.DeduplicationIDGiven:
 		return refusal.SNSInvalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId " +
 			"parameter that is not valid for this topic type")
-	case e.DeduplicationIDGiven && !message.ValidID(e.DeduplicationID):
-		return badPublishID("MessageDeduplicationId")
-	case e.GroupIDGiven && !message.ValidID(e.GroupID):
-		return badPublishID("MessageGroupId")
+	case e.DeduplicationIDGiven && !valid(e.DeduplicationID):
+		return invalid(e.DeduplicationID, "MessageDeduplicationId")
+	case e.GroupIDGiven && !validGroup(e.GroupID):
+		return invalid(e.GroupID, "MessageGroupId")
 	}
 	return nil
 }
@@ -146,7 +164,7 @@ func publishError(err error) *Error {
 	return refusal.New(refusal.SNSInvalidParameter, err.Error())
 }
 
-func badPublishID(name string) *Error {
+func badPublishID(_, name string) *Error {
 	return refusal.SNSInvalid(name, " Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length")
 }
 
@@ -229,7 +247,7 @@ func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedE
 		TopicARN: t.ARN, MessageID: accepted.MessageID, SequenceNumber: accepted.Sequence,
 		Subject: e.Subject, Message: message.NewBody(e.Message), Timestamp: b.now, Attributes: e.Attributes,
 		SenderID: *b.intern(c.SenderID), Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: ids.Own,
-		TraceHeader: e.TraceHeader,
+		TraceHeader: e.TraceHeader, Encoded: e.Encoded.OrNil(),
 	}, &b.publications)
 	if t.Attributes.Archive.Days > 0 {
 		t.Archive(b.key, p)

@@ -409,7 +409,7 @@ func TestKnownTopicID(t *testing.T) {
 	if _, found, err := w.b.View().KnownTopicID("t.fifo", DeduplicationID{ID: "sent"}); found || err != nil {
 		t.Errorf("the topic knows what was sent to a queue: %v %v", found, err)
 	}
-	for name, id := range map[string]string{"standard": "published", "nowhere.fifo": "published", "t.fifo": "a b"} {
+	for name, id := range map[string]string{"standard": "published", "nowhere.fifo": "published", "t.fifo": "a\x00b"} {
 		if _, _, err := w.b.View().KnownTopicID(name, DeduplicationID{ID: id}); err == nil {
 			t.Errorf("%s was asked for %q", name, id)
 		}

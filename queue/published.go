@@ -45,6 +45,19 @@ func (p *publishedMessage) attributes() []MessageAttribute {
 
 const attributeReplayed = "Replayed"
 
+// encoded returns the parts of the message for a receiver, with the changes in own, which may be nil.
+// An envelope is text.
+func (p *publishedMessage) encoded(own *Encoded) *Encoded {
+	sent := p.publication.Content().Encoded
+	switch {
+	case !p.raw || sent == nil:
+		return own
+	case own == nil:
+		return sent
+	}
+	return &Encoded{Format: sent.Format, Sections: sent.Sections, Changes: own.Changes}
+}
+
 // published returns the publication of a message, nil if it was sent to the queue.
 func (m *Message) published() *publishedMessage {
 	if m.extra == nil {
@@ -58,7 +71,7 @@ func (m *Message) published() *publishedMessage {
 func (m *Message) carriedBytes() int64 {
 	n := m.size() + int64(m.body.Len()-m.body.MemoryLen())
 	if p := m.published(); p != nil {
-		n += int64(p.publication.Content().Message.Len())
+		n += int64(p.publication.Content().Message.Len()) + p.publication.Content().Encoded.Size()
 	}
 	return n
 }
@@ -69,7 +82,7 @@ func (m *Message) contentBytes() int64 {
 	if m.extra == nil {
 		return n
 	}
-	n += message.Size("", m.extra.attributes)
+	n += message.Size("", m.extra.attributes) + m.extra.encoded.Size()
 	if p := m.published(); p != nil {
 		n += p.publication.SentBytes()
 	}

@@ -125,6 +125,7 @@ type ReceivedMessage struct {
 	MessageID        MessageID
 	Handle           ReceiptHandle
 	Body             Body
+	Encoded          *Encoded // nil for text
 	Attributes       []MessageAttribute
 	SenderID         string
 	GroupID          string
@@ -207,8 +208,9 @@ func (b *Broker) received(q *Queue, m *Message) ReceivedMessage {
 		r.Sequence = SequenceNumber(m.sequence)
 	}
 	if e := m.extra; e != nil {
-		r.Attributes, r.TraceHeader, r.DeadLetterSource = e.attributes, e.traceHeader, e.deadLetterSource
+		r.Attributes, r.TraceHeader, r.DeadLetterSource, r.Encoded = e.attributes, e.traceHeader, e.deadLetterSource, e.encoded
 		if e.published != nil {
+			r.Encoded = e.published.encoded(e.encoded)
 			r.Body, r.Attributes = e.published.text(), withAttributes(e.published.attributes(), e.attributes)
 			r.TraceHeader = e.published.publication.Content().TraceHeader
 		}

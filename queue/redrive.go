@@ -78,11 +78,11 @@ func (b *Broker) deadLetter(q *Queue, messages []*Message) {
 	if a := &q.attributes; a.Profile == attributes.ProfileServiceBus || a.ReservedAttributes || a.ImplicitDeadLetterQueue {
 		why = []MessageAttribute{{Name: deadLetterReason, DataType: "String", Value: reasonTooManyDeliveries}}
 	}
-	b.deadLetterFor(q, messages, why)
+	b.deadLetterFor(q, messages, why, nil)
 }
 
-// deadLetterFor moves messages to the dead-letter queue and adds attributes.
-func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttribute) {
+// deadLetterFor moves messages to the dead-letter queue, adds attributes and changes properties.
+func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttribute, changes []PropertyChange) {
 	if len(messages) == 0 {
 		return
 	}
@@ -100,6 +100,10 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 		extra.id = m.id(b.key, q.incarnation)
 		extra.deadLetterSource = q.name
 		extra.attributes = withAttributes(extra.attributes, more)
+		if len(changes) > 0 {
+			encoded, _ := m.encodedWith(changes) // the caller checked them
+			extra.encoded = encoded.Clone()
+		}
 		extra.keepsAge = !q.attributes.FIFO
 		extra.timeToLive = target.attributes.TimeToLive(0)
 		moved.extra = &extra

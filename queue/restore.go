@@ -184,11 +184,11 @@ func (r *Restorer) fill(m *Message, rec *MessageRecord, published *publishedMess
 	}
 	if rec.MessageID != (MessageID{}) || rec.TraceHeader != "" || len(rec.Attributes) > 0 ||
 		rec.DeadLetterSource != "" || rec.PartitionKey != "" || rec.KeepsAge || rec.TimeToLive != 0 ||
-		published != nil {
+		rec.Encoded.OrNil() != nil || published != nil {
 		m.extra = &messageExtra{
 			id: rec.MessageID, attributes: rec.Attributes, traceHeader: rec.TraceHeader,
 			deadLetterSource: rec.DeadLetterSource, partition: rec.PartitionKey, keepsAge: rec.KeepsAge,
-			published: published, timeToLive: rec.TimeToLive,
+			published: published, timeToLive: rec.TimeToLive, encoded: rec.Encoded.OrNil(),
 		}
 	}
 	if rec.Timed {

@@ -38,8 +38,8 @@ func (o *SendOptions) check(e *SendEntry, fifo bool) *Error {
 	if o.PartitionKey == "" {
 		return nil
 	}
-	if !message.ValidID(o.PartitionKey) {
-		return message.InvalidID(o.PartitionKey, "PartitionKey")
+	if !message.ValidNativeGroup(o.PartitionKey) {
+		return message.InvalidNativeID(o.PartitionKey, "PartitionKey")
 	}
 	if e.GroupIDGiven && o.PartitionKey != e.GroupID {
 		return refusal.InvalidValue(o.PartitionKey, "PartitionKey", "It must be equal to the MessageGroupId if both are given.")

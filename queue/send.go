@@ -74,7 +74,12 @@ func (c *SendMessages) check() (entries entryRefusals, whole *Error) {
 	}
 	rules := rulesOfName(c.Queue)
 	for i := range c.Entries {
-		entries.add(i, len(c.Entries), rules.check(&c.Entries[i], c.Batch))
+		e := &c.Entries[i]
+		err := rules.check(e, c.Batch)
+		if err == nil {
+			err = checkSections(e.Body, e.Encoded)
+		}
+		entries.add(i, len(c.Entries), err)
 	}
 	if entries.count == len(c.Entries) || c.Atomic {
 		return entries, entries.first
@@ -118,7 +123,7 @@ func (c *SendMessages) refuse(_ *Broker, q *Queue) (Result, *Error) {
 // hashContents computes the content hashes for a FIFO queue once, for all replicas.
 func (c *SendMessages) hashContents() {
 	for i := range c.Entries {
-		if e := &c.Entries[i]; !e.DeduplicationIDGiven && e.ContentHash == nil && e.Body != "" {
+		if e := &c.Entries[i]; !e.DeduplicationIDGiven && e.ContentHash == nil && (e.Body != "" || !e.Encoded.IsText()) {
 			sum := sha256.Sum256([]byte(e.Body))
 			e.ContentHash = sum[:]
 		}
@@ -190,7 +195,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	if err := checkSend(&q.attributes, e, c.Batch); err != nil {
 		return SentEntry{Err: err}
 	}
-	s := sending{entry: e, attributes: e.Attributes}
+	s := sending{entry: e, attributes: e.Attributes, encoded: e.Encoded.OrNil()}
 	if err := s.readOptions(q); err != nil {
 		return SentEntry{Err: err}
 	}
@@ -305,7 +310,8 @@ type sending struct {
 	attributes  []MessageAttribute
 	scheduledAt Timestamp
 	partition   string
-	timeToLive  logtime.Duration  // zero: not asked for
+	timeToLive  logtime.Duration // zero: not asked for
+	encoded     *Encoded
 	published   *publishedMessage // replaces body and attributes
 }
 
@@ -358,10 +364,11 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 		m.deduplicationID = s.ids.Own
 	}
 	ttl := q.attributes.TimeToLive(s.timeToLive)
-	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || s.partition != "" || s.published != nil || s.id != (MessageID{}) || ttl != 0 {
+	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || s.partition != "" || s.published != nil || s.encoded != nil ||
+		s.id != (MessageID{}) || ttl != 0 {
 		m.extra = &messageExtra{
 			id: s.id, attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: s.partition, published: s.published,
-			timeToLive: ttl,
+			timeToLive: ttl, encoded: s.encoded,
 		}
 	}
 	sent := SentEntry{MessageID: m.id(b.key, q.incarnation)}
@@ -429,16 +436,19 @@ func (MessagesSent) result() {}
 
 // SendEntry is one message to send.
 type SendEntry struct {
-	Body                 string
-	Attributes           []MessageAttribute // as in the request, sorted by the accepting node
-	TraceHeader          string             // AWSTraceHeader, empty if absent
-	GroupID              string
-	GroupIDGiven         bool // an empty id is an error if given
-	DeduplicationID      string
+	Body         string
+	Attributes   []MessageAttribute // as in the request, sorted by the accepting node
+	TraceHeader  string             // AWSTraceHeader, empty if absent
+	GroupID      string
+	GroupIDGiven bool // an empty id is an error if given
+	// Native selects the rules of the native API for ids and attributes, instead of those of SQS.
+	Native               bool
 	DeduplicationIDGiven bool
+	DeduplicationID      string
 	DelaySeconds         Int
 	// ContentHash is the SHA-256 of Body, nil unless Prepare computed it.
 	ContentHash []byte
 	// Options extend the SQS API; nil for SQS clients.
 	Options *SendOptions
+	Encoded *Encoded // nil for text
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/rendition"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 func isFIFOName(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
 // size returns the bytes that count against MaximumMessageSize.
-func (e *SendEntry) size() int64 { return message.Size(e.Body, e.Attributes) }
+func (e *SendEntry) size() int64 { return message.Size(e.Body, e.Attributes) + e.Encoded.Size() }
 
 // checkSendBatch makes the checks of SendMessageBatch that refuse the whole request. A missing
 // group id has another code than in SendMessage, and takes precedence over a missing deduplication
@@ -97,27 +98,24 @@ func checkSend(a *QueueAttributes, e *SendEntry, batch bool) *Error {
 
 // check returns the first error of an entry, in the order that AWS is known or assumed to use.
 func (a *sendRules) check(e *SendEntry, batch bool) *Error {
-	if e.Body == "" {
+	if e.Body == "" && e.Encoded.IsText() {
 		return refusal.MissingParameter("MessageBody")
 	}
 	if e.size() > a.bytesMax {
 		return tooLong(a.bytesMax, batch)
 	}
-	if err := message.CheckBody(e.Body); err != nil {
+	if err := checkContent(e.Body, e.Encoded); err != nil {
 		return err
 	}
 	if !message.ValidTraceHeader(e.TraceHeader) {
 		return refusal.InvalidParameter("The value of message system attribute 'AWSTraceHeader' is invalid.")
 	}
-	partitionKey, err := message.CheckAttributes(e.Attributes, a.reserved)
+	partitionKey, err := message.CheckAttributes(e.Attributes, a.reserved, e.Native)
 	if err != nil {
 		return err
 	}
-	if e.DeduplicationIDGiven && !message.ValidID(e.DeduplicationID) {
-		return message.InvalidID(e.DeduplicationID, "MessageDeduplicationId")
-	}
-	if e.GroupIDGiven && !message.ValidID(e.GroupID) {
-		return message.InvalidID(e.GroupID, "MessageGroupId")
+	if err := e.checkIDs(); err != nil {
+		return err
 	}
 	if partitionKey != "" && e.GroupIDGiven && partitionKey != e.GroupID {
 		return refusal.InvalidValue(partitionKey, message.PartitionKeyName, "It must be equal to the MessageGroupId if both are given.")
@@ -128,6 +126,46 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 		}
 	}
 	return a.checkForType(e, batch)
+}
+
+// checkContent checks the body and the parts that belong to it.
+func checkContent(body string, encoded *Encoded) *Error {
+	if encoded != nil {
+		if err := encoded.Check(body); err != nil {
+			return err
+		}
+	}
+	if encoded.IsText() {
+		return message.CheckBody(body)
+	}
+	return nil
+}
+
+// checkSections checks the sections of an AMQP message. The state machine does not read them, so this
+// belongs before the log.
+func checkSections(body string, encoded *Encoded) *Error {
+	if encoded == nil || encoded.Format != message.FormatAMQP {
+		return nil
+	}
+	if err := rendition.Check(encoded.Sections, body); err != nil {
+		return refusal.New(refusal.InvalidMessageContents, "The AMQP message is invalid: ", err.Error(), ".")
+	}
+	return nil
+}
+
+// checkIDs checks the characters of the ids.
+func (e *SendEntry) checkIDs() *Error {
+	valid, validGroup, invalid := message.ValidID, message.ValidID, message.InvalidID
+	if e.Native {
+		valid, validGroup, invalid = message.ValidNativeID, message.ValidNativeGroup, message.InvalidNativeID
+	}
+	if e.DeduplicationIDGiven && !valid(e.DeduplicationID) {
+		return invalid(e.DeduplicationID, "MessageDeduplicationId")
+	}
+	if e.GroupIDGiven && !validGroup(e.GroupID) {
+		return invalid(e.GroupID, "MessageGroupId")
+	}
+	return nil
 }
 
 // checkForType makes the checks that depend on the queue type.

@@ -32,8 +32,8 @@ func (c *AcceptSession) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
 	}
-	if c.SessionIDGiven && !message.ValidID(c.SessionID) {
-		return message.InvalidID(c.SessionID, "SessionId")
+	if c.SessionIDGiven && !message.ValidNativeGroup(c.SessionID) {
+		return message.InvalidNativeID(c.SessionID, "SessionId")
 	}
 	if c.AttemptIDGiven && !message.ValidID(c.AttemptID) {
 		return message.InvalidID(c.AttemptID, "AttemptId")
@@ -148,8 +148,8 @@ type SessionRef struct {
 
 // check checks the form of id and token.
 func (s *SessionRef) check() *Error {
-	if !message.ValidID(s.SessionID) {
-		return message.InvalidID(s.SessionID, "SessionId")
+	if !message.ValidNativeGroup(s.SessionID) {
+		return message.InvalidNativeID(s.SessionID, "SessionId")
 	}
 	if _, ok := identifier.ParseSessionToken(s.Token); !ok {
 		return refusal.InvalidValue(s.Token, "SessionToken", "It is not the token of a session.")

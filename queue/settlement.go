@@ -100,6 +100,7 @@ type DeadLetter struct {
 	Queue   string
 	Session SessionRef // zero if they were received without a session
 	Entries []DeadLetterEntry
+	Changes []PropertyChange // of each message
 }
 
 // DeadLetterEntry is one message with an optional reason.
@@ -127,6 +128,9 @@ func (c *DeadLetter) Validate() *Error {
 	if err := checkSettlement(c.Queue, c.Session, len(c.Entries)); err != nil {
 		return err
 	}
+	if err := message.CheckChanges(c.Changes); err != nil {
+		return err
+	}
 	for i := range c.Entries {
 		for _, text := range [2]struct{ name, value string }{
 			{deadLetterReason, c.Entries[i].Reason}, {deadLetterDescription, c.Entries[i].Description},
@@ -152,12 +156,15 @@ func (c *DeadLetter) apply(b *Broker) (Result, *Error) {
 	for i := range c.Entries {
 		e := &c.Entries[i]
 		m, err := b.lockedMessage(q, e.Handle, c.Session)
+		if err == nil {
+			_, err = m.encodedWith(c.Changes)
+		}
 		if err != nil {
 			out.Errs[i] = err
 			continue
 		}
 		q.endAttempt(b.key, m, true)
-		b.deadLetterFor(q, []*Message{m}, e.attributes())
+		b.deadLetterFor(q, []*Message{m}, e.attributes(), c.Changes)
 	}
 	return out, nil
 }
@@ -187,6 +194,38 @@ func withAttributes(attributes, more []MessageAttribute) []MessageAttribute {
 	}
 	slices.SortFunc(merged, func(a, b MessageAttribute) int { return strings.Compare(a.Name, b.Name) })
 	return merged
+}
+
+// encodedWith returns the parts of the message after changes. It refuses changes with which the message
+// would be too long.
+func (m *Message) encodedWith(changes []PropertyChange) (*Encoded, *Error) {
+	var encoded *Encoded
+	if m.extra != nil {
+		encoded = m.extra.encoded
+	}
+	changed, err := encoded.With(changes)
+	if err == nil && len(changes) > 0 && m.contentBytes()-encoded.Size()+changed.Size() > limits.MessageBytesMax {
+		err = tooLong(limits.MessageBytesMax, false)
+	}
+	return changed, err
+}
+
+// withChanges returns a copy of the message with changed properties.
+func (m *Message) withChanges(k statehash.Key, changes []PropertyChange) (*Message, *Error) {
+	if len(changes) == 0 {
+		return m, nil
+	}
+	encoded, err := m.encodedWith(changes)
+	if err != nil {
+		return nil, err
+	}
+	changed := m.detached()
+	if changed.extra == nil {
+		changed.extra = &messageExtra{}
+	}
+	changed.extra.encoded = encoded.Clone()
+	changed.seal(k)
+	return changed, nil
 }
 
 // A deferred message is stored outside its group: it blocks no other message, and only
@@ -219,13 +258,19 @@ type Defer struct {
 	Queue   string
 	Session SessionRef // zero if they were received without a session
 	Handles []string
+	Changes []PropertyChange // of each message
 }
 
 // QueueName implements Command.
 func (c *Defer) QueueName() string { return c.Queue }
 
-// Validate checks the session and the number of handles.
-func (c *Defer) Validate() *Error { return checkSettlement(c.Queue, c.Session, len(c.Handles)) }
+// Validate checks the session, the number of handles and the changes.
+func (c *Defer) Validate() *Error {
+	if err := checkSettlement(c.Queue, c.Session, len(c.Handles)); err != nil {
+		return err
+	}
+	return message.CheckChanges(c.Changes)
+}
 
 func (c *Defer) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
@@ -235,6 +280,10 @@ func (c *Defer) apply(b *Broker) (Result, *Error) {
 	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
 	for i, handle := range c.Handles {
 		m, err := b.lockedMessage(q, handle, c.Session)
+		var changed *Message
+		if err == nil {
+			changed, err = m.withChanges(b.key, c.Changes)
+		}
 		if err != nil {
 			out.Errs[i] = err
 			continue
@@ -244,7 +293,7 @@ func (c *Defer) apply(b *Broker) (Result, *Error) {
 		d.deferred, d.visibleAt = true, b.now
 		d.session, d.attemptID, d.attemptNumber = 0, "", 0
 		q.remove(b.key, m)
-		q.insert(b.key, m.detached().withDelivery(&d))
+		q.insert(b.key, changed.detached().withDelivery(&d))
 	}
 	return out, nil
 }

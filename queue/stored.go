@@ -179,7 +179,7 @@ func (b *Broker) moveStored(q *Queue, c *MoveStored, sequence SequenceNumber) Mo
 		ids: deduplication.IDs{Own: m.deduplicationID, Group: m.group},
 	}
 	if m.extra != nil {
-		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
+		s.attributes, s.partition, e.TraceHeader, s.encoded = m.extra.attributes, m.extra.partition, m.extra.traceHeader, m.extra.encoded
 	}
 	if scheduled {
 		s.scheduledAt = m.delivery.visibleAt

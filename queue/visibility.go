@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -14,6 +15,7 @@ type ChangeMessageVisibility struct {
 	Batch   bool
 	Entries []VisibilityEntry
 	Options *SettlementOptions // nil for SQS
+	Changes []PropertyChange   // of each message; none for SQS
 }
 
 // QueueName implements Command.
@@ -29,6 +31,9 @@ func (c *ChangeMessageVisibility) Validate() *Error {
 // wellFormed checks the number of entries, the options and, outside a batch, the timeout.
 func (c *ChangeMessageVisibility) wellFormed() *Error {
 	if err := c.Options.check(c.Queue); err != nil {
+		return err
+	}
+	if err := message.CheckChanges(c.Changes); err != nil {
 		return err
 	}
 	if err := CheckEntryCount(len(c.Entries), "ChangeMessageVisibilityBatchRequestEntry"); err != nil {
@@ -119,6 +124,10 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageV
 	if m.delivery.session != 0 && timeout > 0 {
 		return refusal.New(refusal.UnsupportedOperation, "The message is locked by its session. Renew the lock of the session instead.")
 	}
+	changed, err := m.withChanges(b.key, c.Changes)
+	if err != nil {
+		return err
+	}
 	q.endAttempt(b.key, m, false)
 	d := *m.delivery
 	d.session = 0
@@ -126,7 +135,10 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageV
 	if c.Options != nil && c.Options.Uncounted && timeout == 0 {
 		d.takeBack()
 	}
-	q.replace(b.key, m, m.withDelivery(&d))
+	q.replace(b.key, m, changed.withDelivery(&d))
+	if len(c.Changes) > 0 && !m.deferred() { // replace counts no contents
+		q.use(0, changed.contentBytes()-m.contentBytes())
+	}
 	return nil
 }
 

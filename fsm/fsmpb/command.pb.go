@@ -953,6 +953,8 @@ type SendEntry struct {
 	DelaySeconds    *int64                 `protobuf:"varint,6,opt,name=delay_seconds,json=delaySeconds" json:"delay_seconds,omitempty"`
 	ContentHash     []byte                 `protobuf:"bytes,7,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
 	Options         *SendOptions           `protobuf:"bytes,8,opt,name=options" json:"options,omitempty"`
+	Native          bool                   `protobuf:"varint,9,opt,name=native" json:"native,omitempty"`
+	Encoded         *Encoded               `protobuf:"bytes,10,opt,name=encoded" json:"encoded,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1043,6 +1045,143 @@ func (x *SendEntry) GetOptions() *SendOptions {
 	return nil
 }
 
+func (x *SendEntry) GetNative() bool {
+	if x != nil {
+		return x.Native
+	}
+	return false
+}
+
+func (x *SendEntry) GetEncoded() *Encoded {
+	if x != nil {
+		return x.Encoded
+	}
+	return nil
+}
+
+// Encoded holds the parts of a message that plain text lacks.
+// @go queue/message.Encoded
+type Encoded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Format        uint32                 `protobuf:"varint,1,opt,name=format" json:"format,omitempty"`
+	Sections      string                 `protobuf:"bytes,2,opt,name=sections" json:"sections,omitempty"` // @copy
+	Changes       []*PropertyChange      `protobuf:"bytes,3,rep,name=changes" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Encoded) Reset() {
+	*x = Encoded{}
+	mi := &file_fsm_command_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Encoded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Encoded) ProtoMessage() {}
+
+func (x *Encoded) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Encoded.ProtoReflect.Descriptor instead.
+func (*Encoded) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Encoded) GetFormat() uint32 {
+	if x != nil {
+		return x.Format
+	}
+	return 0
+}
+
+func (x *Encoded) GetSections() string {
+	if x != nil {
+		return x.Sections
+	}
+	return ""
+}
+
+func (x *Encoded) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+// @go queue/message.Change
+type PropertyChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Scope         uint32                 `protobuf:"varint,1,opt,name=scope" json:"scope,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name" json:"name,omitempty"`   // @copy
+	Value         string                 `protobuf:"bytes,3,opt,name=value" json:"value,omitempty"` // @copy
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PropertyChange) Reset() {
+	*x = PropertyChange{}
+	mi := &file_fsm_command_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PropertyChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PropertyChange) ProtoMessage() {}
+
+func (x *PropertyChange) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PropertyChange.ProtoReflect.Descriptor instead.
+func (*PropertyChange) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PropertyChange) GetScope() uint32 {
+	if x != nil {
+		return x.Scope
+	}
+	return 0
+}
+
+func (x *PropertyChange) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PropertyChange) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
 type SendOptions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	EnqueueAt     int64                  `protobuf:"varint,1,opt,name=enqueue_at,json=enqueueAt" json:"enqueue_at,omitempty"`
@@ -1054,7 +1193,7 @@ type SendOptions struct {
 
 func (x *SendOptions) Reset() {
 	*x = SendOptions{}
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1205,7 @@ func (x *SendOptions) String() string {
 func (*SendOptions) ProtoMessage() {}
 
 func (x *SendOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1218,7 @@ func (x *SendOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendOptions.ProtoReflect.Descriptor instead.
 func (*SendOptions) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{17}
+	return file_fsm_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SendOptions) GetEnqueueAt() int64 {
@@ -1114,7 +1253,7 @@ type MessageAttribute struct {
 
 func (x *MessageAttribute) Reset() {
 	*x = MessageAttribute{}
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1265,7 @@ func (x *MessageAttribute) String() string {
 func (*MessageAttribute) ProtoMessage() {}
 
 func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1278,7 @@ func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAttribute.ProtoReflect.Descriptor instead.
 func (*MessageAttribute) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{18}
+	return file_fsm_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MessageAttribute) GetName() string {
@@ -1178,7 +1317,7 @@ type ReceiveMessages struct {
 
 func (x *ReceiveMessages) Reset() {
 	*x = ReceiveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1329,7 @@ func (x *ReceiveMessages) String() string {
 func (*ReceiveMessages) ProtoMessage() {}
 
 func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1342,7 @@ func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveMessages.ProtoReflect.Descriptor instead.
 func (*ReceiveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{19}
+	return file_fsm_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReceiveMessages) GetQueue() string {
@@ -1265,7 +1404,7 @@ type ReceiveOptions struct {
 
 func (x *ReceiveOptions) Reset() {
 	*x = ReceiveOptions{}
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1416,7 @@ func (x *ReceiveOptions) String() string {
 func (*ReceiveOptions) ProtoMessage() {}
 
 func (x *ReceiveOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1429,7 @@ func (x *ReceiveOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveOptions.ProtoReflect.Descriptor instead.
 func (*ReceiveOptions) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{20}
+	return file_fsm_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReceiveOptions) GetSession() *SessionRef {
@@ -1318,7 +1457,7 @@ type SessionRef struct {
 
 func (x *SessionRef) Reset() {
 	*x = SessionRef{}
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1469,7 @@ func (x *SessionRef) String() string {
 func (*SessionRef) ProtoMessage() {}
 
 func (x *SessionRef) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1482,7 @@ func (x *SessionRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRef.ProtoReflect.Descriptor instead.
 func (*SessionRef) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{21}
+	return file_fsm_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SessionRef) GetSessionId() string {
@@ -1373,7 +1512,7 @@ type DeleteMessages struct {
 
 func (x *DeleteMessages) Reset() {
 	*x = DeleteMessages{}
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1524,7 @@ func (x *DeleteMessages) String() string {
 func (*DeleteMessages) ProtoMessage() {}
 
 func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1537,7 @@ func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessages.ProtoReflect.Descriptor instead.
 func (*DeleteMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{22}
+	return file_fsm_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeleteMessages) GetQueue() string {
@@ -1446,7 +1585,7 @@ type SettlementOptions struct {
 
 func (x *SettlementOptions) Reset() {
 	*x = SettlementOptions{}
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1597,7 @@ func (x *SettlementOptions) String() string {
 func (*SettlementOptions) ProtoMessage() {}
 
 func (x *SettlementOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1610,7 @@ func (x *SettlementOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettlementOptions.ProtoReflect.Descriptor instead.
 func (*SettlementOptions) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{23}
+	return file_fsm_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SettlementOptions) GetSession() *SessionRef {
@@ -1494,13 +1633,14 @@ type ChangeMessageVisibility struct {
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Entries       []*VisibilityEntry     `protobuf:"bytes,3,rep,name=entries" json:"entries,omitempty"`
 	Options       *SettlementOptions     `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`
+	Changes       []*PropertyChange      `protobuf:"bytes,5,rep,name=changes" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChangeMessageVisibility) Reset() {
 	*x = ChangeMessageVisibility{}
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1652,7 @@ func (x *ChangeMessageVisibility) String() string {
 func (*ChangeMessageVisibility) ProtoMessage() {}
 
 func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1665,7 @@ func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMessageVisibility.ProtoReflect.Descriptor instead.
 func (*ChangeMessageVisibility) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{24}
+	return file_fsm_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ChangeMessageVisibility) GetQueue() string {
@@ -1556,6 +1696,13 @@ func (x *ChangeMessageVisibility) GetOptions() *SettlementOptions {
 	return nil
 }
 
+func (x *ChangeMessageVisibility) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 type VisibilityEntry struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Handle            string                 `protobuf:"bytes,1,opt,name=handle" json:"handle,omitempty"`
@@ -1566,7 +1713,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1725,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1738,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{25}
+	return file_fsm_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *VisibilityEntry) GetHandle() string {
@@ -1619,7 +1766,7 @@ type StartMoveTask struct {
 
 func (x *StartMoveTask) Reset() {
 	*x = StartMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1631,7 +1778,7 @@ func (x *StartMoveTask) String() string {
 func (*StartMoveTask) ProtoMessage() {}
 
 func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1644,7 +1791,7 @@ func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTask.ProtoReflect.Descriptor instead.
 func (*StartMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{26}
+	return file_fsm_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StartMoveTask) GetSource() string {
@@ -1678,7 +1825,7 @@ type CancelMoveTask struct {
 
 func (x *CancelMoveTask) Reset() {
 	*x = CancelMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1837,7 @@ func (x *CancelMoveTask) String() string {
 func (*CancelMoveTask) ProtoMessage() {}
 
 func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1850,7 @@ func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTask.ProtoReflect.Descriptor instead.
 func (*CancelMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{27}
+	return file_fsm_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CancelMoveTask) GetTaskId() string {
@@ -1730,7 +1877,7 @@ type MoveMessages struct {
 
 func (x *MoveMessages) Reset() {
 	*x = MoveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1889,7 @@ func (x *MoveMessages) String() string {
 func (*MoveMessages) ProtoMessage() {}
 
 func (x *MoveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1902,7 @@ func (x *MoveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveMessages.ProtoReflect.Descriptor instead.
 func (*MoveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{28}
+	return file_fsm_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MoveMessages) GetTaskId() string {
@@ -1783,7 +1930,7 @@ type DeleteStored struct {
 
 func (x *DeleteStored) Reset() {
 	*x = DeleteStored{}
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1942,7 @@ func (x *DeleteStored) String() string {
 func (*DeleteStored) ProtoMessage() {}
 
 func (x *DeleteStored) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1955,7 @@ func (x *DeleteStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStored.ProtoReflect.Descriptor instead.
 func (*DeleteStored) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{29}
+	return file_fsm_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DeleteStored) GetQueue() string {
@@ -1844,7 +1991,7 @@ type MoveStored struct {
 
 func (x *MoveStored) Reset() {
 	*x = MoveStored{}
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +2003,7 @@ func (x *MoveStored) String() string {
 func (*MoveStored) ProtoMessage() {}
 
 func (x *MoveStored) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +2016,7 @@ func (x *MoveStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveStored.ProtoReflect.Descriptor instead.
 func (*MoveStored) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{30}
+	return file_fsm_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MoveStored) GetQueue() string {
@@ -1912,7 +2059,7 @@ type CreateTopic struct {
 
 func (x *CreateTopic) Reset() {
 	*x = CreateTopic{}
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2071,7 @@ func (x *CreateTopic) String() string {
 func (*CreateTopic) ProtoMessage() {}
 
 func (x *CreateTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2084,7 @@ func (x *CreateTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopic.ProtoReflect.Descriptor instead.
 func (*CreateTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{31}
+	return file_fsm_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CreateTopic) GetTopic() string {
@@ -1977,7 +2124,7 @@ type DeleteTopic struct {
 
 func (x *DeleteTopic) Reset() {
 	*x = DeleteTopic{}
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1989,7 +2136,7 @@ func (x *DeleteTopic) String() string {
 func (*DeleteTopic) ProtoMessage() {}
 
 func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2002,7 +2149,7 @@ func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopic.ProtoReflect.Descriptor instead.
 func (*DeleteTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{32}
+	return file_fsm_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteTopic) GetTopic() string {
@@ -2022,7 +2169,7 @@ type SetTopicAttributes struct {
 
 func (x *SetTopicAttributes) Reset() {
 	*x = SetTopicAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2181,7 @@ func (x *SetTopicAttributes) String() string {
 func (*SetTopicAttributes) ProtoMessage() {}
 
 func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2194,7 @@ func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicAttributes.ProtoReflect.Descriptor instead.
 func (*SetTopicAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{33}
+	return file_fsm_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetTopicAttributes) GetTopic() string {
@@ -2075,7 +2222,7 @@ type SetTopicTags struct {
 
 func (x *SetTopicTags) Reset() {
 	*x = SetTopicTags{}
-	mi := &file_fsm_command_proto_msgTypes[34]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2234,7 @@ func (x *SetTopicTags) String() string {
 func (*SetTopicTags) ProtoMessage() {}
 
 func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[34]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2247,7 @@ func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicTags.ProtoReflect.Descriptor instead.
 func (*SetTopicTags) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{34}
+	return file_fsm_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetTopicTags) GetTopic() string {
@@ -2137,7 +2284,7 @@ type SetTopicPolicy struct {
 
 func (x *SetTopicPolicy) Reset() {
 	*x = SetTopicPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2296,7 @@ func (x *SetTopicPolicy) String() string {
 func (*SetTopicPolicy) ProtoMessage() {}
 
 func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2309,7 @@ func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicPolicy.ProtoReflect.Descriptor instead.
 func (*SetTopicPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{35}
+	return file_fsm_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetTopicPolicy) GetTopic() string {
@@ -2216,7 +2363,7 @@ type Subscribe struct {
 
 func (x *Subscribe) Reset() {
 	*x = Subscribe{}
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2375,7 @@ func (x *Subscribe) String() string {
 func (*Subscribe) ProtoMessage() {}
 
 func (x *Subscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2388,7 @@ func (x *Subscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
 func (*Subscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{36}
+	return file_fsm_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Subscribe) GetQueue() string {
@@ -2310,7 +2457,7 @@ type Unsubscribe struct {
 
 func (x *Unsubscribe) Reset() {
 	*x = Unsubscribe{}
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2322,7 +2469,7 @@ func (x *Unsubscribe) String() string {
 func (*Unsubscribe) ProtoMessage() {}
 
 func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2335,7 +2482,7 @@ func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
 func (*Unsubscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{37}
+	return file_fsm_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Unsubscribe) GetSubscriptionArn() string {
@@ -2364,7 +2511,7 @@ type ConfirmSubscription struct {
 
 func (x *ConfirmSubscription) Reset() {
 	*x = ConfirmSubscription{}
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2523,7 @@ func (x *ConfirmSubscription) String() string {
 func (*ConfirmSubscription) ProtoMessage() {}
 
 func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2536,7 @@ func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmSubscription.ProtoReflect.Descriptor instead.
 func (*ConfirmSubscription) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{38}
+	return file_fsm_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ConfirmSubscription) GetTopic() string {
@@ -2429,7 +2576,7 @@ type ReportDeliveries struct {
 
 func (x *ReportDeliveries) Reset() {
 	*x = ReportDeliveries{}
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2588,7 @@ func (x *ReportDeliveries) String() string {
 func (*ReportDeliveries) ProtoMessage() {}
 
 func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2601,7 @@ func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDeliveries.ProtoReflect.Descriptor instead.
 func (*ReportDeliveries) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{39}
+	return file_fsm_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReportDeliveries) GetReports() []*DeliveryReport {
@@ -2476,7 +2623,7 @@ type DeliveryReport struct {
 
 func (x *DeliveryReport) Reset() {
 	*x = DeliveryReport{}
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +2635,7 @@ func (x *DeliveryReport) String() string {
 func (*DeliveryReport) ProtoMessage() {}
 
 func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +2648,7 @@ func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveryReport.ProtoReflect.Descriptor instead.
 func (*DeliveryReport) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{40}
+	return file_fsm_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeliveryReport) GetSubscription() uint64 {
@@ -2542,7 +2689,7 @@ type SetSubscriptionAttributes struct {
 
 func (x *SetSubscriptionAttributes) Reset() {
 	*x = SetSubscriptionAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2554,7 +2701,7 @@ func (x *SetSubscriptionAttributes) String() string {
 func (*SetSubscriptionAttributes) ProtoMessage() {}
 
 func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2567,7 +2714,7 @@ func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSubscriptionAttributes.ProtoReflect.Descriptor instead.
 func (*SetSubscriptionAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{41}
+	return file_fsm_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetSubscriptionAttributes) GetSubscriptionArn() string {
@@ -2598,7 +2745,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2757,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2770,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{42}
+	return file_fsm_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Publish) GetTopic() string {
@@ -2677,13 +2824,15 @@ type PublishEntry struct {
 	DeduplicationId *string                `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	ContentHash     []byte                 `protobuf:"bytes,6,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
 	TraceHeader     string                 `protobuf:"bytes,7,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"`
+	Native          bool                   `protobuf:"varint,20,opt,name=native" json:"native,omitempty"`
+	Encoded         *Encoded               `protobuf:"bytes,21,opt,name=encoded" json:"encoded,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PublishEntry) Reset() {
 	*x = PublishEntry{}
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2844,7 @@ func (x *PublishEntry) String() string {
 func (*PublishEntry) ProtoMessage() {}
 
 func (x *PublishEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2857,7 @@ func (x *PublishEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishEntry.ProtoReflect.Descriptor instead.
 func (*PublishEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{43}
+	return file_fsm_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PublishEntry) GetMessage() string {
@@ -2760,6 +2909,20 @@ func (x *PublishEntry) GetTraceHeader() string {
 	return ""
 }
 
+func (x *PublishEntry) GetNative() bool {
+	if x != nil {
+		return x.Native
+	}
+	return false
+}
+
+func (x *PublishEntry) GetEncoded() *Encoded {
+	if x != nil {
+		return x.Encoded
+	}
+	return nil
+}
+
 type ReplayMessages struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Subscription  uint64                 `protobuf:"varint,1,opt,name=subscription" json:"subscription,omitempty"`
@@ -2770,7 +2933,7 @@ type ReplayMessages struct {
 
 func (x *ReplayMessages) Reset() {
 	*x = ReplayMessages{}
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2945,7 @@ func (x *ReplayMessages) String() string {
 func (*ReplayMessages) ProtoMessage() {}
 
 func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2958,7 @@ func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayMessages.ProtoReflect.Descriptor instead.
 func (*ReplayMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{44}
+	return file_fsm_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReplayMessages) GetSubscription() uint64 {
@@ -2823,7 +2986,7 @@ type CancelScheduled struct {
 
 func (x *CancelScheduled) Reset() {
 	*x = CancelScheduled{}
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +2998,7 @@ func (x *CancelScheduled) String() string {
 func (*CancelScheduled) ProtoMessage() {}
 
 func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +3011,7 @@ func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
 func (*CancelScheduled) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{45}
+	return file_fsm_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CancelScheduled) GetQueue() string {
@@ -2884,7 +3047,7 @@ type AcceptSession struct {
 
 func (x *AcceptSession) Reset() {
 	*x = AcceptSession{}
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2896,7 +3059,7 @@ func (x *AcceptSession) String() string {
 func (*AcceptSession) ProtoMessage() {}
 
 func (x *AcceptSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2909,7 +3072,7 @@ func (x *AcceptSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
 func (*AcceptSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{46}
+	return file_fsm_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AcceptSession) GetQueue() string {
@@ -2951,7 +3114,7 @@ type RenewSession struct {
 
 func (x *RenewSession) Reset() {
 	*x = RenewSession{}
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2963,7 +3126,7 @@ func (x *RenewSession) String() string {
 func (*RenewSession) ProtoMessage() {}
 
 func (x *RenewSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2976,7 +3139,7 @@ func (x *RenewSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
 func (*RenewSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{47}
+	return file_fsm_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RenewSession) GetQueue() string {
@@ -3010,7 +3173,7 @@ type ReleaseSession struct {
 
 func (x *ReleaseSession) Reset() {
 	*x = ReleaseSession{}
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3022,7 +3185,7 @@ func (x *ReleaseSession) String() string {
 func (*ReleaseSession) ProtoMessage() {}
 
 func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3035,7 +3198,7 @@ func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
 func (*ReleaseSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{48}
+	return file_fsm_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReleaseSession) GetQueue() string {
@@ -3064,7 +3227,7 @@ type SetSessionState struct {
 
 func (x *SetSessionState) Reset() {
 	*x = SetSessionState{}
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3239,7 @@ func (x *SetSessionState) String() string {
 func (*SetSessionState) ProtoMessage() {}
 
 func (x *SetSessionState) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3252,7 @@ func (x *SetSessionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
 func (*SetSessionState) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{49}
+	return file_fsm_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SetSessionState) GetQueue() string {
@@ -3118,13 +3281,14 @@ type Defer struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
 	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"`
+	Changes       []*PropertyChange      `protobuf:"bytes,4,rep,name=changes" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Defer) Reset() {
 	*x = Defer{}
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3136,7 +3300,7 @@ func (x *Defer) String() string {
 func (*Defer) ProtoMessage() {}
 
 func (x *Defer) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3149,7 +3313,7 @@ func (x *Defer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Defer.ProtoReflect.Descriptor instead.
 func (*Defer) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{50}
+	return file_fsm_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Defer) GetQueue() string {
@@ -3173,6 +3337,13 @@ func (x *Defer) GetHandles() []string {
 	return nil
 }
 
+func (x *Defer) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 type ReceiveDeferred struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Queue             string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
@@ -3186,7 +3357,7 @@ type ReceiveDeferred struct {
 
 func (x *ReceiveDeferred) Reset() {
 	*x = ReceiveDeferred{}
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3369,7 @@ func (x *ReceiveDeferred) String() string {
 func (*ReceiveDeferred) ProtoMessage() {}
 
 func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3382,7 @@ func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveDeferred.ProtoReflect.Descriptor instead.
 func (*ReceiveDeferred) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{51}
+	return file_fsm_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReceiveDeferred) GetQueue() string {
@@ -3254,13 +3425,14 @@ type DeadLetter struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
 	Entries       []*DeadLetterEntry     `protobuf:"bytes,3,rep,name=entries" json:"entries,omitempty"`
+	Changes       []*PropertyChange      `protobuf:"bytes,4,rep,name=changes" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3272,7 +3444,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3285,7 +3457,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{52}
+	return file_fsm_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DeadLetter) GetQueue() string {
@@ -3309,6 +3481,13 @@ func (x *DeadLetter) GetEntries() []*DeadLetterEntry {
 	return nil
 }
 
+func (x *DeadLetter) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 type DeadLetterEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Handle        string                 `protobuf:"bytes,1,opt,name=handle" json:"handle,omitempty"`
@@ -3320,7 +3499,7 @@ type DeadLetterEntry struct {
 
 func (x *DeadLetterEntry) Reset() {
 	*x = DeadLetterEntry{}
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +3511,7 @@ func (x *DeadLetterEntry) String() string {
 func (*DeadLetterEntry) ProtoMessage() {}
 
 func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3524,7 @@ func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterEntry.ProtoReflect.Descriptor instead.
 func (*DeadLetterEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{53}
+	return file_fsm_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DeadLetterEntry) GetHandle() string {
@@ -3381,7 +3560,7 @@ type ForgetDeduplication struct {
 
 func (x *ForgetDeduplication) Reset() {
 	*x = ForgetDeduplication{}
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3572,7 @@ func (x *ForgetDeduplication) String() string {
 func (*ForgetDeduplication) ProtoMessage() {}
 
 func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3585,7 @@ func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetDeduplication.ProtoReflect.Descriptor instead.
 func (*ForgetDeduplication) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{54}
+	return file_fsm_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ForgetDeduplication) GetQueue() string {
@@ -3447,7 +3626,7 @@ type ReleaseGroup struct {
 
 func (x *ReleaseGroup) Reset() {
 	*x = ReleaseGroup{}
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3459,7 +3638,7 @@ func (x *ReleaseGroup) String() string {
 func (*ReleaseGroup) ProtoMessage() {}
 
 func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3472,7 +3651,7 @@ func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroup.ProtoReflect.Descriptor instead.
 func (*ReleaseGroup) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{55}
+	return file_fsm_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReleaseGroup) GetQueue() string {
@@ -3504,7 +3683,7 @@ type CreateAccessKey struct {
 
 func (x *CreateAccessKey) Reset() {
 	*x = CreateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3516,7 +3695,7 @@ func (x *CreateAccessKey) String() string {
 func (*CreateAccessKey) ProtoMessage() {}
 
 func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3529,7 +3708,7 @@ func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccessKey.ProtoReflect.Descriptor instead.
 func (*CreateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{56}
+	return file_fsm_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CreateAccessKey) GetId() string {
@@ -3585,7 +3764,7 @@ type UpdateAccessKey struct {
 
 func (x *UpdateAccessKey) Reset() {
 	*x = UpdateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3597,7 +3776,7 @@ func (x *UpdateAccessKey) String() string {
 func (*UpdateAccessKey) ProtoMessage() {}
 
 func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3610,7 +3789,7 @@ func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccessKey.ProtoReflect.Descriptor instead.
 func (*UpdateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{57}
+	return file_fsm_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *UpdateAccessKey) GetId() string {
@@ -3637,7 +3816,7 @@ type DeleteAccessKey struct {
 
 func (x *DeleteAccessKey) Reset() {
 	*x = DeleteAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3649,7 +3828,7 @@ func (x *DeleteAccessKey) String() string {
 func (*DeleteAccessKey) ProtoMessage() {}
 
 func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3662,7 +3841,7 @@ func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccessKey.ProtoReflect.Descriptor instead.
 func (*DeleteAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{58}
+	return file_fsm_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeleteAccessKey) GetId() string {
@@ -3685,7 +3864,7 @@ type PutUserPolicy struct {
 
 func (x *PutUserPolicy) Reset() {
 	*x = PutUserPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3697,7 +3876,7 @@ func (x *PutUserPolicy) String() string {
 func (*PutUserPolicy) ProtoMessage() {}
 
 func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3710,7 +3889,7 @@ func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserPolicy.ProtoReflect.Descriptor instead.
 func (*PutUserPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{59}
+	return file_fsm_command_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PutUserPolicy) GetAccount() string {
@@ -3755,7 +3934,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +3946,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +3959,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{60}
+	return file_fsm_command_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Quota) GetQueues() int64 {
@@ -3829,7 +4008,7 @@ type CreateAccount struct {
 
 func (x *CreateAccount) Reset() {
 	*x = CreateAccount{}
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3841,7 +4020,7 @@ func (x *CreateAccount) String() string {
 func (*CreateAccount) ProtoMessage() {}
 
 func (x *CreateAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3854,7 +4033,7 @@ func (x *CreateAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccount.ProtoReflect.Descriptor instead.
 func (*CreateAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{61}
+	return file_fsm_command_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CreateAccount) GetAccount() string {
@@ -3882,7 +4061,7 @@ type SetAccountQuota struct {
 
 func (x *SetAccountQuota) Reset() {
 	*x = SetAccountQuota{}
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +4073,7 @@ func (x *SetAccountQuota) String() string {
 func (*SetAccountQuota) ProtoMessage() {}
 
 func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +4086,7 @@ func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAccountQuota.ProtoReflect.Descriptor instead.
 func (*SetAccountQuota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{62}
+	return file_fsm_command_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SetAccountQuota) GetAccount() string {
@@ -3934,7 +4113,7 @@ type DeleteAccount struct {
 
 func (x *DeleteAccount) Reset() {
 	*x = DeleteAccount{}
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4125,7 @@ func (x *DeleteAccount) String() string {
 func (*DeleteAccount) ProtoMessage() {}
 
 func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4138,7 @@ func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccount.ProtoReflect.Descriptor instead.
 func (*DeleteAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{63}
+	return file_fsm_command_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *DeleteAccount) GetAccount() string {
@@ -3982,7 +4161,7 @@ type SetSealingKey struct {
 
 func (x *SetSealingKey) Reset() {
 	*x = SetSealingKey{}
-	mi := &file_fsm_command_proto_msgTypes[64]
+	mi := &file_fsm_command_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3994,7 +4173,7 @@ func (x *SetSealingKey) String() string {
 func (*SetSealingKey) ProtoMessage() {}
 
 func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[64]
+	mi := &file_fsm_command_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4007,7 +4186,7 @@ func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSealingKey.ProtoReflect.Descriptor instead.
 func (*SetSealingKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{64}
+	return file_fsm_command_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *SetSealingKey) GetId() string {
@@ -4050,7 +4229,7 @@ type SealingKeyWrap struct {
 
 func (x *SealingKeyWrap) Reset() {
 	*x = SealingKeyWrap{}
-	mi := &file_fsm_command_proto_msgTypes[65]
+	mi := &file_fsm_command_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4241,7 @@ func (x *SealingKeyWrap) String() string {
 func (*SealingKeyWrap) ProtoMessage() {}
 
 func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[65]
+	mi := &file_fsm_command_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4254,7 @@ func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealingKeyWrap.ProtoReflect.Descriptor instead.
 func (*SealingKeyWrap) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{65}
+	return file_fsm_command_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *SealingKeyWrap) GetHolder() string {
@@ -4168,7 +4347,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\aentries\x18\x04 \x03(\v2\x17.seriatim.fsm.SendEntryR\aentries\x12%\n" +
 	"\x0erepeated_since\x18\x05 \x01(\x03R\rrepeatedSince\x12\x1a\n" +
 	"\bstreamed\x18\x06 \x01(\bR\bstreamed\x12\x16\n" +
-	"\x06atomic\x18\a \x01(\bR\x06atomic\"\xda\x02\n" +
+	"\x06atomic\x18\a \x01(\bR\x06atomic\"\xa3\x03\n" +
 	"\tSendEntry\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body\x12>\n" +
 	"\n" +
@@ -4179,7 +4358,18 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12*\n" +
 	"\rdelay_seconds\x18\x06 \x01(\x03B\x05\xaa\x01\x02\b\x01R\fdelaySeconds\x12!\n" +
 	"\fcontent_hash\x18\a \x01(\fR\vcontentHash\x123\n" +
-	"\aoptions\x18\b \x01(\v2\x19.seriatim.fsm.SendOptionsR\aoptions\"s\n" +
+	"\aoptions\x18\b \x01(\v2\x19.seriatim.fsm.SendOptionsR\aoptions\x12\x16\n" +
+	"\x06native\x18\t \x01(\bR\x06native\x12/\n" +
+	"\aencoded\x18\n" +
+	" \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\"u\n" +
+	"\aEncoded\x12\x16\n" +
+	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1a\n" +
+	"\bsections\x18\x02 \x01(\tR\bsections\x126\n" +
+	"\achanges\x18\x03 \x03(\v2\x1c.seriatim.fsm.PropertyChangeR\achanges\"P\n" +
+	"\x0ePropertyChange\x12\x14\n" +
+	"\x05scope\x18\x01 \x01(\rR\x05scope\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\"s\n" +
 	"\vSendOptions\x12\x1d\n" +
 	"\n" +
 	"enqueue_at\x18\x01 \x01(\x03R\tenqueueAt\x12#\n" +
@@ -4216,12 +4406,13 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\bstreamed\x18\x05 \x01(\bR\bstreamed\"e\n" +
 	"\x11SettlementOptions\x122\n" +
 	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x1c\n" +
-	"\tuncounted\x18\x02 \x01(\bR\tuncounted\"\xb9\x01\n" +
+	"\tuncounted\x18\x02 \x01(\bR\tuncounted\"\xf1\x01\n" +
 	"\x17ChangeMessageVisibility\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x127\n" +
 	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.VisibilityEntryR\aentries\x129\n" +
-	"\aoptions\x18\x04 \x01(\v2\x1f.seriatim.fsm.SettlementOptionsR\aoptions\"_\n" +
+	"\aoptions\x18\x04 \x01(\v2\x1f.seriatim.fsm.SettlementOptionsR\aoptions\x126\n" +
+	"\achanges\x18\x05 \x03(\v2\x1c.seriatim.fsm.PropertyChangeR\achanges\"_\n" +
 	"\x0fVisibilityEntry\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x124\n" +
 	"\x12visibility_timeout\x18\x02 \x01(\x03B\x05\xaa\x01\x02\b\x01R\x11visibilityTimeout\"v\n" +
@@ -4307,7 +4498,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
 	"\x05batch\x18\x04 \x01(\bR\x05batch\x124\n" +
 	"\aentries\x18\x05 \x03(\v2\x1a.seriatim.fsm.PublishEntryR\aentries\x12%\n" +
-	"\x0erepeated_since\x18\x06 \x01(\x03R\rrepeatedSince\"\xa3\x02\n" +
+	"\x0erepeated_since\x18\x06 \x01(\x03R\rrepeatedSince\"\xec\x02\n" +
 	"\fPublishEntry\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
 	"\asubject\x18\x02 \x01(\tB\x05\xaa\x01\x02\b\x01R\asubject\x12>\n" +
@@ -4317,7 +4508,9 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\bgroup_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\agroupId\x120\n" +
 	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12!\n" +
 	"\fcontent_hash\x18\x06 \x01(\fR\vcontentHash\x12!\n" +
-	"\ftrace_header\x18\a \x01(\tR\vtraceHeader\"F\n" +
+	"\ftrace_header\x18\a \x01(\tR\vtraceHeader\x12\x16\n" +
+	"\x06native\x18\x14 \x01(\bR\x06native\x12/\n" +
+	"\aencoded\x18\x15 \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\"F\n" +
 	"\x0eReplayMessages\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\x04R\fsubscription\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\"]\n" +
@@ -4342,22 +4535,24 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x0fSetSessionState\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
 	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x1b\n" +
-	"\x05state\x18\x03 \x01(\tB\x05\xaa\x01\x02\b\x01R\x05state\"k\n" +
+	"\x05state\x18\x03 \x01(\tB\x05\xaa\x01\x02\b\x01R\x05state\"\xa3\x01\n" +
 	"\x05Defer\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
 	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x18\n" +
-	"\ahandles\x18\x03 \x03(\tR\ahandles\"\xc7\x01\n" +
+	"\ahandles\x18\x03 \x03(\tR\ahandles\x126\n" +
+	"\achanges\x18\x04 \x03(\v2\x1c.seriatim.fsm.PropertyChangeR\achanges\"\xc7\x01\n" +
 	"\x0fReceiveDeferred\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x04R\tsequences\x122\n" +
 	"\asession\x18\x03 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x124\n" +
 	"\x12visibility_timeout\x18\x04 \x01(\x03B\x05\xaa\x01\x02\b\x01R\x11visibilityTimeout\x12\x16\n" +
-	"\x06delete\x18\x05 \x01(\bR\x06delete\"\x8f\x01\n" +
+	"\x06delete\x18\x05 \x01(\bR\x06delete\"\xc7\x01\n" +
 	"\n" +
 	"DeadLetter\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
 	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x127\n" +
-	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.DeadLetterEntryR\aentries\"c\n" +
+	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.DeadLetterEntryR\aentries\x126\n" +
+	"\achanges\x18\x04 \x03(\v2\x1c.seriatim.fsm.PropertyChangeR\achanges\"c\n" +
 	"\x0fDeadLetterEntry\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12 \n" +
@@ -4424,7 +4619,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -4443,55 +4638,57 @@ var file_fsm_command_proto_goTypes = []any{
 	(*PurgeQueue)(nil),                // 14: seriatim.fsm.PurgeQueue
 	(*SendMessages)(nil),              // 15: seriatim.fsm.SendMessages
 	(*SendEntry)(nil),                 // 16: seriatim.fsm.SendEntry
-	(*SendOptions)(nil),               // 17: seriatim.fsm.SendOptions
-	(*MessageAttribute)(nil),          // 18: seriatim.fsm.MessageAttribute
-	(*ReceiveMessages)(nil),           // 19: seriatim.fsm.ReceiveMessages
-	(*ReceiveOptions)(nil),            // 20: seriatim.fsm.ReceiveOptions
-	(*SessionRef)(nil),                // 21: seriatim.fsm.SessionRef
-	(*DeleteMessages)(nil),            // 22: seriatim.fsm.DeleteMessages
-	(*SettlementOptions)(nil),         // 23: seriatim.fsm.SettlementOptions
-	(*ChangeMessageVisibility)(nil),   // 24: seriatim.fsm.ChangeMessageVisibility
-	(*VisibilityEntry)(nil),           // 25: seriatim.fsm.VisibilityEntry
-	(*StartMoveTask)(nil),             // 26: seriatim.fsm.StartMoveTask
-	(*CancelMoveTask)(nil),            // 27: seriatim.fsm.CancelMoveTask
-	(*MoveMessages)(nil),              // 28: seriatim.fsm.MoveMessages
-	(*DeleteStored)(nil),              // 29: seriatim.fsm.DeleteStored
-	(*MoveStored)(nil),                // 30: seriatim.fsm.MoveStored
-	(*CreateTopic)(nil),               // 31: seriatim.fsm.CreateTopic
-	(*DeleteTopic)(nil),               // 32: seriatim.fsm.DeleteTopic
-	(*SetTopicAttributes)(nil),        // 33: seriatim.fsm.SetTopicAttributes
-	(*SetTopicTags)(nil),              // 34: seriatim.fsm.SetTopicTags
-	(*SetTopicPolicy)(nil),            // 35: seriatim.fsm.SetTopicPolicy
-	(*Subscribe)(nil),                 // 36: seriatim.fsm.Subscribe
-	(*Unsubscribe)(nil),               // 37: seriatim.fsm.Unsubscribe
-	(*ConfirmSubscription)(nil),       // 38: seriatim.fsm.ConfirmSubscription
-	(*ReportDeliveries)(nil),          // 39: seriatim.fsm.ReportDeliveries
-	(*DeliveryReport)(nil),            // 40: seriatim.fsm.DeliveryReport
-	(*SetSubscriptionAttributes)(nil), // 41: seriatim.fsm.SetSubscriptionAttributes
-	(*Publish)(nil),                   // 42: seriatim.fsm.Publish
-	(*PublishEntry)(nil),              // 43: seriatim.fsm.PublishEntry
-	(*ReplayMessages)(nil),            // 44: seriatim.fsm.ReplayMessages
-	(*CancelScheduled)(nil),           // 45: seriatim.fsm.CancelScheduled
-	(*AcceptSession)(nil),             // 46: seriatim.fsm.AcceptSession
-	(*RenewSession)(nil),              // 47: seriatim.fsm.RenewSession
-	(*ReleaseSession)(nil),            // 48: seriatim.fsm.ReleaseSession
-	(*SetSessionState)(nil),           // 49: seriatim.fsm.SetSessionState
-	(*Defer)(nil),                     // 50: seriatim.fsm.Defer
-	(*ReceiveDeferred)(nil),           // 51: seriatim.fsm.ReceiveDeferred
-	(*DeadLetter)(nil),                // 52: seriatim.fsm.DeadLetter
-	(*DeadLetterEntry)(nil),           // 53: seriatim.fsm.DeadLetterEntry
-	(*ForgetDeduplication)(nil),       // 54: seriatim.fsm.ForgetDeduplication
-	(*ReleaseGroup)(nil),              // 55: seriatim.fsm.ReleaseGroup
-	(*CreateAccessKey)(nil),           // 56: seriatim.fsm.CreateAccessKey
-	(*UpdateAccessKey)(nil),           // 57: seriatim.fsm.UpdateAccessKey
-	(*DeleteAccessKey)(nil),           // 58: seriatim.fsm.DeleteAccessKey
-	(*PutUserPolicy)(nil),             // 59: seriatim.fsm.PutUserPolicy
-	(*Quota)(nil),                     // 60: seriatim.fsm.Quota
-	(*CreateAccount)(nil),             // 61: seriatim.fsm.CreateAccount
-	(*SetAccountQuota)(nil),           // 62: seriatim.fsm.SetAccountQuota
-	(*DeleteAccount)(nil),             // 63: seriatim.fsm.DeleteAccount
-	(*SetSealingKey)(nil),             // 64: seriatim.fsm.SetSealingKey
-	(*SealingKeyWrap)(nil),            // 65: seriatim.fsm.SealingKeyWrap
+	(*Encoded)(nil),                   // 17: seriatim.fsm.Encoded
+	(*PropertyChange)(nil),            // 18: seriatim.fsm.PropertyChange
+	(*SendOptions)(nil),               // 19: seriatim.fsm.SendOptions
+	(*MessageAttribute)(nil),          // 20: seriatim.fsm.MessageAttribute
+	(*ReceiveMessages)(nil),           // 21: seriatim.fsm.ReceiveMessages
+	(*ReceiveOptions)(nil),            // 22: seriatim.fsm.ReceiveOptions
+	(*SessionRef)(nil),                // 23: seriatim.fsm.SessionRef
+	(*DeleteMessages)(nil),            // 24: seriatim.fsm.DeleteMessages
+	(*SettlementOptions)(nil),         // 25: seriatim.fsm.SettlementOptions
+	(*ChangeMessageVisibility)(nil),   // 26: seriatim.fsm.ChangeMessageVisibility
+	(*VisibilityEntry)(nil),           // 27: seriatim.fsm.VisibilityEntry
+	(*StartMoveTask)(nil),             // 28: seriatim.fsm.StartMoveTask
+	(*CancelMoveTask)(nil),            // 29: seriatim.fsm.CancelMoveTask
+	(*MoveMessages)(nil),              // 30: seriatim.fsm.MoveMessages
+	(*DeleteStored)(nil),              // 31: seriatim.fsm.DeleteStored
+	(*MoveStored)(nil),                // 32: seriatim.fsm.MoveStored
+	(*CreateTopic)(nil),               // 33: seriatim.fsm.CreateTopic
+	(*DeleteTopic)(nil),               // 34: seriatim.fsm.DeleteTopic
+	(*SetTopicAttributes)(nil),        // 35: seriatim.fsm.SetTopicAttributes
+	(*SetTopicTags)(nil),              // 36: seriatim.fsm.SetTopicTags
+	(*SetTopicPolicy)(nil),            // 37: seriatim.fsm.SetTopicPolicy
+	(*Subscribe)(nil),                 // 38: seriatim.fsm.Subscribe
+	(*Unsubscribe)(nil),               // 39: seriatim.fsm.Unsubscribe
+	(*ConfirmSubscription)(nil),       // 40: seriatim.fsm.ConfirmSubscription
+	(*ReportDeliveries)(nil),          // 41: seriatim.fsm.ReportDeliveries
+	(*DeliveryReport)(nil),            // 42: seriatim.fsm.DeliveryReport
+	(*SetSubscriptionAttributes)(nil), // 43: seriatim.fsm.SetSubscriptionAttributes
+	(*Publish)(nil),                   // 44: seriatim.fsm.Publish
+	(*PublishEntry)(nil),              // 45: seriatim.fsm.PublishEntry
+	(*ReplayMessages)(nil),            // 46: seriatim.fsm.ReplayMessages
+	(*CancelScheduled)(nil),           // 47: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),             // 48: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),              // 49: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),            // 50: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),           // 51: seriatim.fsm.SetSessionState
+	(*Defer)(nil),                     // 52: seriatim.fsm.Defer
+	(*ReceiveDeferred)(nil),           // 53: seriatim.fsm.ReceiveDeferred
+	(*DeadLetter)(nil),                // 54: seriatim.fsm.DeadLetter
+	(*DeadLetterEntry)(nil),           // 55: seriatim.fsm.DeadLetterEntry
+	(*ForgetDeduplication)(nil),       // 56: seriatim.fsm.ForgetDeduplication
+	(*ReleaseGroup)(nil),              // 57: seriatim.fsm.ReleaseGroup
+	(*CreateAccessKey)(nil),           // 58: seriatim.fsm.CreateAccessKey
+	(*UpdateAccessKey)(nil),           // 59: seriatim.fsm.UpdateAccessKey
+	(*DeleteAccessKey)(nil),           // 60: seriatim.fsm.DeleteAccessKey
+	(*PutUserPolicy)(nil),             // 61: seriatim.fsm.PutUserPolicy
+	(*Quota)(nil),                     // 62: seriatim.fsm.Quota
+	(*CreateAccount)(nil),             // 63: seriatim.fsm.CreateAccount
+	(*SetAccountQuota)(nil),           // 64: seriatim.fsm.SetAccountQuota
+	(*DeleteAccount)(nil),             // 65: seriatim.fsm.DeleteAccount
+	(*SetSealingKey)(nil),             // 66: seriatim.fsm.SetSealingKey
+	(*SealingKeyWrap)(nil),            // 67: seriatim.fsm.SealingKeyWrap
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -4500,38 +4697,44 @@ var file_fsm_command_proto_depIdxs = []int32{
 	5,  // 3: seriatim.fsm.SetQueueAttributes.attributes:type_name -> seriatim.fsm.NameValue
 	6,  // 4: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.Tag
 	16, // 5: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
-	18, // 6: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	17, // 7: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
-	20, // 8: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
-	21, // 9: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
-	23, // 10: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettlementOptions
-	21, // 11: seriatim.fsm.SettlementOptions.session:type_name -> seriatim.fsm.SessionRef
-	25, // 12: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	23, // 13: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettlementOptions
-	5,  // 14: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
-	6,  // 15: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.Tag
-	5,  // 16: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	6,  // 17: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.Tag
-	5,  // 18: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
-	40, // 19: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
-	5,  // 20: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	43, // 21: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
-	18, // 22: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	21, // 23: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
-	21, // 24: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
-	21, // 25: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
-	21, // 26: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
-	21, // 27: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
-	21, // 28: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
-	53, // 29: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
-	60, // 30: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
-	60, // 31: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
-	65, // 32: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	20, // 6: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	19, // 7: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
+	17, // 8: seriatim.fsm.SendEntry.encoded:type_name -> seriatim.fsm.Encoded
+	18, // 9: seriatim.fsm.Encoded.changes:type_name -> seriatim.fsm.PropertyChange
+	22, // 10: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
+	23, // 11: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
+	25, // 12: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettlementOptions
+	23, // 13: seriatim.fsm.SettlementOptions.session:type_name -> seriatim.fsm.SessionRef
+	27, // 14: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
+	25, // 15: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettlementOptions
+	18, // 16: seriatim.fsm.ChangeMessageVisibility.changes:type_name -> seriatim.fsm.PropertyChange
+	5,  // 17: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
+	6,  // 18: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.Tag
+	5,  // 19: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	6,  // 20: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.Tag
+	5,  // 21: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
+	42, // 22: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
+	5,  // 23: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	45, // 24: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
+	20, // 25: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	17, // 26: seriatim.fsm.PublishEntry.encoded:type_name -> seriatim.fsm.Encoded
+	23, // 27: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	23, // 28: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	23, // 29: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	23, // 30: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
+	18, // 31: seriatim.fsm.Defer.changes:type_name -> seriatim.fsm.PropertyChange
+	23, // 32: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
+	23, // 33: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
+	55, // 34: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	18, // 35: seriatim.fsm.DeadLetter.changes:type_name -> seriatim.fsm.PropertyChange
+	62, // 36: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
+	62, // 37: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
+	67, // 38: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -4545,7 +4748,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   66,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -649,6 +649,7 @@ type ReceivedMessage struct {
 	SentAt           int64                  `protobuf:"varint,11,opt,name=sent_at,json=sentAt" json:"sent_at,omitempty"`
 	FirstReceivedAt  int64                  `protobuf:"varint,12,opt,name=first_received_at,json=firstReceivedAt" json:"first_received_at,omitempty"`
 	ReceiveCount     int64                  `protobuf:"varint,13,opt,name=receive_count,json=receiveCount" json:"receive_count,omitempty"`
+	Encoded          *Encoded               `protobuf:"bytes,14,opt,name=encoded" json:"encoded,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -772,6 +773,13 @@ func (x *ReceivedMessage) GetReceiveCount() int64 {
 		return x.ReceiveCount
 	}
 	return 0
+}
+
+func (x *ReceivedMessage) GetEncoded() *Encoded {
+	if x != nil {
+		return x.Encoded
+	}
+	return nil
 }
 
 type EntriesDone struct {
@@ -1478,7 +1486,7 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x12first_is_scheduled\x18\x06 \x01(\bR\x10firstIsScheduled\"i\n" +
 	"\x10MessagesReceived\x129\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1d.seriatim.fsm.ReceivedMessageR\bmessages\x12\x1a\n" +
-	"\breplayed\x18\x02 \x01(\bR\breplayed\"\xd6\x03\n" +
+	"\breplayed\x18\x02 \x01(\bR\breplayed\"\x87\x04\n" +
 	"\x0fReceivedMessage\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\fR\tmessageId\x12\x16\n" +
@@ -1496,7 +1504,8 @@ const file_fsm_result_proto_rawDesc = "" +
 	" \x01(\x04R\bsequence\x12\x17\n" +
 	"\asent_at\x18\v \x01(\x03R\x06sentAt\x12*\n" +
 	"\x11first_received_at\x18\f \x01(\x03R\x0ffirstReceivedAt\x12#\n" +
-	"\rreceive_count\x18\r \x01(\x03R\freceiveCount\":\n" +
+	"\rreceive_count\x18\r \x01(\x03R\freceiveCount\x12/\n" +
+	"\aencoded\x18\x0e \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\":\n" +
 	"\vEntriesDone\x12+\n" +
 	"\x06errors\x18\x01 \x03(\v2\x13.seriatim.fsm.ErrorR\x06errors\"*\n" +
 	"\x0fMoveTaskStarted\x12\x17\n" +
@@ -1576,6 +1585,7 @@ var file_fsm_result_proto_goTypes = []any{
 	(*StoredMoved)(nil),       // 19: seriatim.fsm.StoredMoved
 	(*MovedEntry)(nil),        // 20: seriatim.fsm.MovedEntry
 	(*MessageAttribute)(nil),  // 21: seriatim.fsm.MessageAttribute
+	(*Encoded)(nil),           // 22: seriatim.fsm.Encoded
 }
 var file_fsm_result_proto_depIdxs = []int32{
 	0,  // 0: seriatim.fsm.Response.error:type_name -> seriatim.fsm.Error
@@ -1598,15 +1608,16 @@ var file_fsm_result_proto_depIdxs = []int32{
 	0,  // 17: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
 	7,  // 18: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
 	21, // 19: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
-	0,  // 20: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
-	15, // 21: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
-	20, // 22: seriatim.fsm.StoredMoved.entries:type_name -> seriatim.fsm.MovedEntry
-	0,  // 23: seriatim.fsm.MovedEntry.error:type_name -> seriatim.fsm.Error
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	22, // 20: seriatim.fsm.ReceivedMessage.encoded:type_name -> seriatim.fsm.Encoded
+	0,  // 21: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
+	15, // 22: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
+	20, // 23: seriatim.fsm.StoredMoved.entries:type_name -> seriatim.fsm.MovedEntry
+	0,  // 24: seriatim.fsm.MovedEntry.error:type_name -> seriatim.fsm.Error
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_fsm_result_proto_init() }

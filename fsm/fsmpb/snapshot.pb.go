@@ -1086,6 +1086,7 @@ type MessageRecord struct {
 	Deferred         bool                   `protobuf:"varint,32,opt,name=deferred" json:"deferred,omitempty"`
 	StoredBody       *StoredBody            `protobuf:"bytes,33,opt,name=stored_body,json=storedBody" json:"stored_body,omitempty"` // instead of body; @go Body
 	TimeToLive       int64                  `protobuf:"varint,36,opt,name=time_to_live,json=timeToLive" json:"time_to_live,omitempty"`
+	Encoded          *Encoded               `protobuf:"bytes,34,opt,name=encoded" json:"encoded,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1307,6 +1308,13 @@ func (x *MessageRecord) GetTimeToLive() int64 {
 		return x.TimeToLive
 	}
 	return 0
+}
+
+func (x *MessageRecord) GetEncoded() *Encoded {
+	if x != nil {
+		return x.Encoded
+	}
+	return nil
 }
 
 // StoredBody is the place of a body on the node that wrote the snapshot. No other node
@@ -1679,6 +1687,7 @@ type Publication struct {
 	DeduplicationId string                 `protobuf:"bytes,9,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	SenderId        string                 `protobuf:"bytes,10,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"`
 	TraceHeader     string                 `protobuf:"bytes,11,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"`
+	Encoded         *Encoded               `protobuf:"bytes,12,opt,name=encoded" json:"encoded,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1788,6 +1797,13 @@ func (x *Publication) GetTraceHeader() string {
 		return x.TraceHeader
 	}
 	return ""
+}
+
+func (x *Publication) GetEncoded() *Encoded {
+	if x != nil {
+		return x.Encoded
+	}
+	return nil
 }
 
 // ArchivedRecord is one publication in the archive of a topic.
@@ -3137,7 +3153,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xd1\a\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\x82\b\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -3177,7 +3193,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vstored_body\x18! \x01(\v2\x18.seriatim.fsm.StoredBodyR\n" +
 	"storedBody\x12 \n" +
 	"\ftime_to_live\x18$ \x01(\x03R\n" +
-	"timeToLive\"n\n" +
+	"timeToLive\x12/\n" +
+	"\aencoded\x18\" \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\"n\n" +
 	"\n" +
 	"StoredBody\x12\x18\n" +
 	"\asegment\x18\x01 \x01(\rR\asegment\x12\x16\n" +
@@ -3208,7 +3225,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\x12)\n" +
 	"\x10subscription_arn\x18\x03 \x01(\tR\x0fsubscriptionArn\x12\x10\n" +
 	"\x03raw\x18\x04 \x01(\bR\x03raw\x12\x1a\n" +
-	"\breplayed\x18\x05 \x01(\bR\breplayed\"\xfa\x02\n" +
+	"\breplayed\x18\x05 \x01(\bR\breplayed\"\xab\x03\n" +
 	"\vPublication\x12\x1b\n" +
 	"\ttopic_arn\x18\x01 \x01(\tR\btopicArn\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
@@ -3223,7 +3240,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x10deduplication_id\x18\t \x01(\tR\x0fdeduplicationId\x12\x1b\n" +
 	"\tsender_id\x18\n" +
 	" \x01(\tR\bsenderId\x12!\n" +
-	"\ftrace_header\x18\v \x01(\tR\vtraceHeader\"t\n" +
+	"\ftrace_header\x18\v \x01(\tR\vtraceHeader\x12/\n" +
+	"\aencoded\x18\f \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\"t\n" +
 	"\x0eArchivedRecord\x12%\n" +
 	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
 	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"\x8c\x03\n" +
@@ -3395,7 +3413,8 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*RedrivePolicy)(nil),       // 32: seriatim.fsm.RedrivePolicy
 	(*RedriveAllowPolicy)(nil),  // 33: seriatim.fsm.RedriveAllowPolicy
 	(*MessageAttribute)(nil),    // 34: seriatim.fsm.MessageAttribute
-	(*SealingKeyWrap)(nil),      // 35: seriatim.fsm.SealingKeyWrap
+	(*Encoded)(nil),             // 35: seriatim.fsm.Encoded
+	(*SealingKeyWrap)(nil),      // 36: seriatim.fsm.SealingKeyWrap
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
 	30, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
@@ -3408,24 +3427,26 @@ var file_fsm_snapshot_proto_depIdxs = []int32{
 	34, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	14, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	10, // 9: seriatim.fsm.MessageRecord.stored_body:type_name -> seriatim.fsm.StoredBody
-	13, // 10: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
-	15, // 11: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	34, // 12: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
-	15, // 13: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
-	18, // 14: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	31, // 15: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.Tag
-	8,  // 16: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	20, // 17: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
-	19, // 18: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
-	23, // 19: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
-	24, // 20: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
-	15, // 21: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
-	35, // 22: seriatim.fsm.SealingKeyRecord.wraps:type_name -> seriatim.fsm.SealingKeyWrap
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	35, // 10: seriatim.fsm.MessageRecord.encoded:type_name -> seriatim.fsm.Encoded
+	13, // 11: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
+	15, // 12: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
+	34, // 13: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	35, // 14: seriatim.fsm.Publication.encoded:type_name -> seriatim.fsm.Encoded
+	15, // 15: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
+	18, // 16: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
+	31, // 17: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.Tag
+	8,  // 18: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
+	20, // 19: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
+	19, // 20: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
+	23, // 21: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
+	24, // 22: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
+	15, // 23: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
+	36, // 24: seriatim.fsm.SealingKeyRecord.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_fsm_snapshot_proto_init() }

@@ -786,6 +786,9 @@ func SizeChangeMessageVisibility(m *queue.ChangeMessageVisibility) (n int) {
 	if m.Options != nil {
 		n += 1 + protowire.SizeBytes(SizeSettlementOptions(m.Options))
 	}
+	for i := range m.Changes {
+		n += 1 + protowire.SizeBytes(SizePropertyChange(&m.Changes[i]))
+	}
 	return n
 }
 
@@ -807,6 +810,11 @@ func AppendChangeMessageVisibility(b []byte, m *queue.ChangeMessageVisibility) [
 		b = append(b, 0x22)
 		b = protowire.AppendVarint(b, uint64(SizeSettlementOptions(m.Options)))
 		b = AppendSettlementOptions(b, m.Options)
+	}
+	for i := range m.Changes {
+		b = append(b, 0x2a)
+		b = protowire.AppendVarint(b, uint64(SizePropertyChange(&m.Changes[i])))
+		b = AppendPropertyChange(b, &m.Changes[i])
 	}
 	return b
 }
@@ -832,6 +840,14 @@ func ReadChangeMessageVisibility(r Reader, m *queue.ChangeMessageVisibility) err
 				m.Options = new(queue.SettlementOptions)
 			}
 			if err := ReadSettlementOptions(r.nested(), m.Options); err != nil {
+				return err
+			}
+		case 42: // changes
+			if len(m.Changes) == 0 {
+				m.Changes = make([]message.Change, 0, r.run())
+			}
+			m.Changes = append(m.Changes, message.Change{})
+			if err := ReadPropertyChange(r.nested(), &m.Changes[len(m.Changes)-1]); err != nil {
 				return err
 			}
 		default:
@@ -1170,6 +1186,9 @@ func SizeDeadLetter(m *queue.DeadLetter) (n int) {
 	for i := range m.Entries {
 		n += 1 + protowire.SizeBytes(SizeDeadLetterEntry(&m.Entries[i]))
 	}
+	for i := range m.Changes {
+		n += 1 + protowire.SizeBytes(SizePropertyChange(&m.Changes[i]))
+	}
 	return n
 }
 
@@ -1188,6 +1207,11 @@ func AppendDeadLetter(b []byte, m *queue.DeadLetter) []byte {
 		b = append(b, 0x1a)
 		b = protowire.AppendVarint(b, uint64(SizeDeadLetterEntry(&m.Entries[i])))
 		b = AppendDeadLetterEntry(b, &m.Entries[i])
+	}
+	for i := range m.Changes {
+		b = append(b, 0x22)
+		b = protowire.AppendVarint(b, uint64(SizePropertyChange(&m.Changes[i])))
+		b = AppendPropertyChange(b, &m.Changes[i])
 	}
 	return b
 }
@@ -1208,6 +1232,14 @@ func ReadDeadLetter(r Reader, m *queue.DeadLetter) error {
 			}
 			m.Entries = append(m.Entries, queue.DeadLetterEntry{})
 			if err := ReadDeadLetterEntry(r.nested(), &m.Entries[len(m.Entries)-1]); err != nil {
+				return err
+			}
+		case 34: // changes
+			if len(m.Changes) == 0 {
+				m.Changes = make([]message.Change, 0, r.run())
+			}
+			m.Changes = append(m.Changes, message.Change{})
+			if err := ReadPropertyChange(r.nested(), &m.Changes[len(m.Changes)-1]); err != nil {
 				return err
 			}
 		default:
@@ -1480,6 +1512,9 @@ func SizeDefer(m *queue.Defer) (n int) {
 	for _, item := range m.Handles {
 		n += 1 + protowire.SizeBytes(len(item))
 	}
+	for i := range m.Changes {
+		n += 1 + protowire.SizeBytes(SizePropertyChange(&m.Changes[i]))
+	}
 	return n
 }
 
@@ -1497,6 +1532,11 @@ func AppendDefer(b []byte, m *queue.Defer) []byte {
 	for _, item := range m.Handles {
 		b = append(b, 0x1a)
 		b = protowire.AppendString(b, item)
+	}
+	for i := range m.Changes {
+		b = append(b, 0x22)
+		b = protowire.AppendVarint(b, uint64(SizePropertyChange(&m.Changes[i])))
+		b = AppendPropertyChange(b, &m.Changes[i])
 	}
 	return b
 }
@@ -1516,6 +1556,14 @@ func ReadDefer(r Reader, m *queue.Defer) error {
 				m.Handles = make([]string, 0, r.run())
 			}
 			m.Handles = append(m.Handles, r.text())
+		case 34: // changes
+			if len(m.Changes) == 0 {
+				m.Changes = make([]message.Change, 0, r.run())
+			}
+			m.Changes = append(m.Changes, message.Change{})
+			if err := ReadPropertyChange(r.nested(), &m.Changes[len(m.Changes)-1]); err != nil {
+				return err
+			}
 		default:
 			r.skip()
 		}
@@ -1921,6 +1969,64 @@ func ReadDone(r Reader, m *queue.Done) error {
 // DoneCodec has the three functions for a table.
 var DoneCodec = Codec[queue.Done]{SizeDone, AppendDone, ReadDone}
 
+// SizeEncoded returns how many bytes AppendEncoded appends.
+func SizeEncoded(m *message.Encoded) (n int) {
+	if m.Format != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Format))
+	}
+	if m.Sections != "" {
+		n += 1 + protowire.SizeBytes(len(m.Sections))
+	}
+	for i := range m.Changes {
+		n += 1 + protowire.SizeBytes(SizePropertyChange(&m.Changes[i]))
+	}
+	return n
+}
+
+// AppendEncoded appends the encoded m to b.
+func AppendEncoded(b []byte, m *message.Encoded) []byte {
+	if m.Format != 0 {
+		b = append(b, 0x8)
+		b = protowire.AppendVarint(b, uint64(m.Format))
+	}
+	if m.Sections != "" {
+		b = append(b, 0x12)
+		b = protowire.AppendString(b, m.Sections)
+	}
+	for i := range m.Changes {
+		b = append(b, 0x1a)
+		b = protowire.AppendVarint(b, uint64(SizePropertyChange(&m.Changes[i])))
+		b = AppendPropertyChange(b, &m.Changes[i])
+	}
+	return b
+}
+
+// ReadEncoded decodes a message into m. The fields in it replace those of m.
+func ReadEncoded(r Reader, m *message.Encoded) error {
+	for r.next() {
+		switch r.tag {
+		case 8: // format
+			m.Format = message.Format(r.narrow(255, "format"))
+		case 18: // sections
+			m.Sections = r.copy()
+		case 26: // changes
+			if len(m.Changes) == 0 {
+				m.Changes = make([]message.Change, 0, r.run())
+			}
+			m.Changes = append(m.Changes, message.Change{})
+			if err := ReadPropertyChange(r.nested(), &m.Changes[len(m.Changes)-1]); err != nil {
+				return err
+			}
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// EncodedCodec has the three functions for a table.
+var EncodedCodec = Codec[message.Encoded]{SizeEncoded, AppendEncoded, ReadEncoded}
+
 // SizeEncryption returns how many bytes AppendEncryption appends.
 func SizeEncryption(m *attributes.Encryption) (n int) {
 	if m.KMSMasterKeyID != "" {
@@ -2298,6 +2404,9 @@ func SizeMessageRecord(m *queue.MessageRecord) (n int) {
 		stored := storedBody(m.Body)
 		n += 2 + protowire.SizeBytes(SizeStoredBody(&stored))
 	}
+	if m.Encoded != nil {
+		n += 2 + protowire.SizeBytes(SizeEncoded(m.Encoded))
+	}
 	if m.TimeToLive != 0 {
 		n += 2 + protowire.SizeVarint(uint64(m.TimeToLive))
 	}
@@ -2410,6 +2519,11 @@ func AppendMessageRecord(b []byte, m *queue.MessageRecord) []byte {
 		b = protowire.AppendVarint(b, uint64(SizeStoredBody(&stored)))
 		b = AppendStoredBody(b, &stored)
 	}
+	if m.Encoded != nil {
+		b = append(b, 0x92, 0x2)
+		b = protowire.AppendVarint(b, uint64(SizeEncoded(m.Encoded)))
+		b = AppendEncoded(b, m.Encoded)
+	}
 	if m.TimeToLive != 0 {
 		b = append(b, 0xa0, 0x2)
 		b = protowire.AppendVarint(b, uint64(m.TimeToLive))
@@ -2485,6 +2599,13 @@ func ReadMessageRecord(r Reader, m *queue.MessageRecord) error {
 				return err
 			}
 			m.Body = r.bodyOf(m.Body, &stored)
+		case 274: // encoded
+			if m.Encoded == nil {
+				m.Encoded = new(message.Encoded)
+			}
+			if err := ReadEncoded(r.nested(), m.Encoded); err != nil {
+				return err
+			}
 		case 288: // time_to_live
 			m.TimeToLive = logtime.Duration(r.number())
 		default:
@@ -3136,6 +3257,57 @@ func ReadOutboxRecord(r Reader, m *queue.OutboxRecord) error {
 // OutboxRecordCodec has the three functions for a table.
 var OutboxRecordCodec = Codec[queue.OutboxRecord]{SizeOutboxRecord, AppendOutboxRecord, ReadOutboxRecord}
 
+// SizePropertyChange returns how many bytes AppendPropertyChange appends.
+func SizePropertyChange(m *message.Change) (n int) {
+	if m.Scope != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Scope))
+	}
+	if m.Name != "" {
+		n += 1 + protowire.SizeBytes(len(m.Name))
+	}
+	if m.Value != "" {
+		n += 1 + protowire.SizeBytes(len(m.Value))
+	}
+	return n
+}
+
+// AppendPropertyChange appends the encoded m to b.
+func AppendPropertyChange(b []byte, m *message.Change) []byte {
+	if m.Scope != 0 {
+		b = append(b, 0x8)
+		b = protowire.AppendVarint(b, uint64(m.Scope))
+	}
+	if m.Name != "" {
+		b = append(b, 0x12)
+		b = protowire.AppendString(b, m.Name)
+	}
+	if m.Value != "" {
+		b = append(b, 0x1a)
+		b = protowire.AppendString(b, m.Value)
+	}
+	return b
+}
+
+// ReadPropertyChange decodes a message into m. The fields in it replace those of m.
+func ReadPropertyChange(r Reader, m *message.Change) error {
+	for r.next() {
+		switch r.tag {
+		case 8: // scope
+			m.Scope = message.Scope(r.narrow(255, "scope"))
+		case 18: // name
+			m.Name = r.copy()
+		case 26: // value
+			m.Value = r.copy()
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// PropertyChangeCodec has the three functions for a table.
+var PropertyChangeCodec = Codec[message.Change]{SizePropertyChange, AppendPropertyChange, ReadPropertyChange}
+
 // SizePublication returns how many bytes AppendPublication appends.
 func SizePublication(m *notification.Notification) (n int) {
 	if m.TopicARN != "" {
@@ -3170,6 +3342,9 @@ func SizePublication(m *notification.Notification) (n int) {
 	}
 	if m.TraceHeader != "" {
 		n += 1 + protowire.SizeBytes(len(m.TraceHeader))
+	}
+	if m.Encoded != nil {
+		n += 1 + protowire.SizeBytes(SizeEncoded(m.Encoded))
 	}
 	return n
 }
@@ -3221,6 +3396,11 @@ func AppendPublication(b []byte, m *notification.Notification) []byte {
 		b = append(b, 0x5a)
 		b = protowire.AppendString(b, m.TraceHeader)
 	}
+	if m.Encoded != nil {
+		b = append(b, 0x62)
+		b = protowire.AppendVarint(b, uint64(SizeEncoded(m.Encoded)))
+		b = AppendEncoded(b, m.Encoded)
+	}
 	return b
 }
 
@@ -3256,6 +3436,13 @@ func ReadPublication(r Reader, m *notification.Notification) error {
 			m.SenderID = r.text()
 		case 90: // trace_header
 			m.TraceHeader = r.text()
+		case 98: // encoded
+			if m.Encoded == nil {
+				m.Encoded = new(message.Encoded)
+			}
+			if err := ReadEncoded(r.nested(), m.Encoded); err != nil {
+				return err
+			}
 		default:
 			r.skip()
 		}
@@ -3373,6 +3560,12 @@ func SizePublishEntry(m *queue.PublishEntry) (n int) {
 	if m.TraceHeader != "" {
 		n += 1 + protowire.SizeBytes(len(m.TraceHeader))
 	}
+	if m.Native {
+		n += 3
+	}
+	if m.Encoded != nil {
+		n += 2 + protowire.SizeBytes(SizeEncoded(m.Encoded))
+	}
 	return n
 }
 
@@ -3407,6 +3600,14 @@ func AppendPublishEntry(b []byte, m *queue.PublishEntry) []byte {
 		b = append(b, 0x3a)
 		b = protowire.AppendString(b, m.TraceHeader)
 	}
+	if m.Native {
+		b = append(b, 0xa0, 0x1, 1)
+	}
+	if m.Encoded != nil {
+		b = append(b, 0xaa, 0x1)
+		b = protowire.AppendVarint(b, uint64(SizeEncoded(m.Encoded)))
+		b = AppendEncoded(b, m.Encoded)
+	}
 	return b
 }
 
@@ -3434,6 +3635,15 @@ func ReadPublishEntry(r Reader, m *queue.PublishEntry) error {
 			m.ContentHash = r.bytes()
 		case 58: // trace_header
 			m.TraceHeader = r.text()
+		case 160: // native
+			m.Native = r.number() != 0
+		case 170: // encoded
+			if m.Encoded == nil {
+				m.Encoded = new(message.Encoded)
+			}
+			if err := ReadEncoded(r.nested(), m.Encoded); err != nil {
+				return err
+			}
 		default:
 			r.skip()
 		}
@@ -4432,6 +4642,9 @@ func SizeReceivedMessage(m *queue.ReceivedMessage) (n int) {
 	if m.ReceiveCount != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.ReceiveCount))
 	}
+	if m.Encoded != nil {
+		n += 1 + protowire.SizeBytes(SizeEncoded(m.Encoded))
+	}
 	return n
 }
 
@@ -4488,6 +4701,11 @@ func AppendReceivedMessage(b []byte, m *queue.ReceivedMessage) []byte {
 		b = append(b, 0x68)
 		b = protowire.AppendVarint(b, uint64(m.ReceiveCount))
 	}
+	if m.Encoded != nil {
+		b = append(b, 0x72)
+		b = protowire.AppendVarint(b, uint64(SizeEncoded(m.Encoded)))
+		b = AppendEncoded(b, m.Encoded)
+	}
 	return b
 }
 
@@ -4527,6 +4745,13 @@ func ReadReceivedMessage(r Reader, m *queue.ReceivedMessage) error {
 			m.FirstReceivedAt = logtime.Timestamp(r.number())
 		case 104: // receive_count
 			m.ReceiveCount = int64(r.number())
+		case 114: // encoded
+			if m.Encoded == nil {
+				m.Encoded = new(message.Encoded)
+			}
+			if err := ReadEncoded(r.nested(), m.Encoded); err != nil {
+				return err
+			}
 		default:
 			r.skip()
 		}
@@ -5059,6 +5284,12 @@ func SizeSendEntry(m *queue.SendEntry) (n int) {
 	if m.Options != nil {
 		n += 1 + protowire.SizeBytes(SizeSendOptions(m.Options))
 	}
+	if m.Native {
+		n += 2
+	}
+	if m.Encoded != nil {
+		n += 1 + protowire.SizeBytes(SizeEncoded(m.Encoded))
+	}
 	return n
 }
 
@@ -5098,6 +5329,14 @@ func AppendSendEntry(b []byte, m *queue.SendEntry) []byte {
 		b = protowire.AppendVarint(b, uint64(SizeSendOptions(m.Options)))
 		b = AppendSendOptions(b, m.Options)
 	}
+	if m.Native {
+		b = append(b, 0x48, 1)
+	}
+	if m.Encoded != nil {
+		b = append(b, 0x52)
+		b = protowire.AppendVarint(b, uint64(SizeEncoded(m.Encoded)))
+		b = AppendEncoded(b, m.Encoded)
+	}
 	return b
 }
 
@@ -5130,6 +5369,15 @@ func ReadSendEntry(r Reader, m *queue.SendEntry) error {
 				m.Options = new(queue.SendOptions)
 			}
 			if err := ReadSendOptions(r.nested(), m.Options); err != nil {
+				return err
+			}
+		case 72: // native
+			m.Native = r.number() != 0
+		case 82: // encoded
+			if m.Encoded == nil {
+				m.Encoded = new(message.Encoded)
+			}
+			if err := ReadEncoded(r.nested(), m.Encoded); err != nil {
 				return err
 			}
 		default:

@@ -65,8 +65,9 @@ func (e *Explanation) command(effect string, words ...string) {
 	e.Commands = append(e.Commands, Command{Line: "seriatim " + strings.Join(words, " "), Effect: effect})
 }
 
-// Quoted returns a word for a shell.
+// Quoted returns a word for a shell. The id of the empty group is an empty word.
 func Quoted(word string) string {
+	word = strings.ReplaceAll(word, "\x00", "")
 	plain := word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/=@%+,") == ""
 	if plain {
 		return word

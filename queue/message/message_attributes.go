@@ -50,17 +50,20 @@ const (
 
 // CheckAttributes checks the attributes of a message. It returns the partition key if names is
 // Reserved.
-func CheckAttributes(attrs []MessageAttribute, names ReservedNames) (partitionKey string, err *refusal.Error) {
+func CheckAttributes(attrs []MessageAttribute, names ReservedNames, native bool) (partitionKey string, err *refusal.Error) {
 	if len(attrs) == 0 {
 		return "", nil
 	}
 	if names == MaybeReserved {
 		attrs = withoutReserved(attrs)
 	}
-	if names == Reserved && len(attrs) <= limits.MessageAttributesMax+reservedAttributesMax {
+	if names == Reserved && (native || len(attrs) <= limits.MessageAttributesMax+reservedAttributesMax) {
 		if _, partitionKey, attrs, err = SplitReserved(attrs); err != nil {
 			return "", err
 		}
+	}
+	if native {
+		return partitionKey, checkNativeAttributes(attrs)
 	}
 	if len(attrs) > limits.MessageAttributesMax {
 		return "", refusal.InvalidParameter("Number of message attributes [", strconv.Itoa(len(attrs)),
@@ -83,14 +86,10 @@ func checkAttribute(m *MessageAttribute) *refusal.Error {
 	if err := checkAttributeName(m.Name); err != nil {
 		return err
 	}
-	if len(m.DataType) > limits.AttributeTypeLengthMax {
-		return refusal.InvalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
+	if err := checkType(m); err != nil {
+		return err
 	}
 	base := baseType(m.DataType)
-	if base == "" || BadCharacter(m.DataType) {
-		return refusal.InvalidParameter("The type of message (user) attribute '", m.Name,
-			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
-	}
 	switch {
 	case m.Value == "":
 		return refusal.InvalidParameter("Message (user) attribute '", m.Name, "' must contain a non-empty value of type '", base, "'.")
@@ -100,7 +99,22 @@ func checkAttribute(m *MessageAttribute) *refusal.Error {
 		return refusal.InvalidParameter("Invalid characters found in the value of message (user) attribute '", m.Name,
 			"'. Valid unicode characters are "+validCharacters)
 	case base == typeNumber && !validNumber(m.Value):
-		return refusal.InvalidParameter("Can't cast the value of message (user) attribute '", m.Name, "' to a number.")
+		return notANumber(m)
+	}
+	return nil
+}
+
+func notANumber(m *MessageAttribute) *refusal.Error {
+	return refusal.InvalidParameter("Can't cast the value of message (user) attribute '", m.Name, "' to a number.")
+}
+
+func checkType(m *MessageAttribute) *refusal.Error {
+	if len(m.DataType) > limits.AttributeTypeLengthMax {
+		return refusal.InvalidParameter("Message (user) attribute types must be shorter than 256 Bytes")
+	}
+	if baseType(m.DataType) == "" || BadCharacter(m.DataType) {
+		return refusal.InvalidParameter("The type of message (user) attribute '", m.Name,
+			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
 	}
 	return nil
 }
@@ -128,6 +142,32 @@ func checkAttributeName(name string) *refusal.Error {
 }
 
 // The text ends in a blank, as AWS sends it.
+// checkNativeAttributes checks attributes that come by another API than SQS or SNS. Their number is
+// limited only by the size of the message.
+func checkNativeAttributes(attrs []MessageAttribute) *refusal.Error {
+	seen := make(map[string]bool, len(attrs)) // there may be thousands; never iterated
+	for i := range attrs {
+		m := &attrs[i]
+		switch {
+		case m.Name == "" || len(m.Name) > limits.AttributeNameLengthMax || strings.Contains(m.Name, "\x00") || !utf8.ValidString(m.Name):
+			return refusal.InvalidParameter("Message attribute names must have 1 to 256 bytes of UTF-8, without U+0000.")
+		case seen[m.Name]:
+			return refusal.InvalidParameter("Message (user) attribute '", m.Name, "' is given more than once.")
+		}
+		seen[m.Name] = true
+		if err := checkType(m); err != nil {
+			return err
+		}
+		switch base := baseType(m.DataType); {
+		case base == typeString && !utf8.ValidString(m.Value):
+			return refusal.InvalidParameter("The value of message attribute '", m.Name, "' is not UTF-8.")
+		case base == typeNumber && !validNumber(m.Value):
+			return notANumber(m)
+		}
+	}
+	return nil
+}
+
 func badAttributeName() *refusal.Error {
 	return refusal.InvalidParameter("Message (user) attributes name can only contain upper and lower score characters, " +
 		"digits, periods, hyphens and underscores. ")
@@ -155,3 +195,6 @@ func baseType(dataType string) string {
 	}
 	return ""
 }
+
+// Permitted reports whether SQS permits the attribute. A native API permits others, too.
+func (m *MessageAttribute) Permitted() bool { return checkAttribute(m) == nil }

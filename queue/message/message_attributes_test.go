@@ -93,7 +93,7 @@ func TestCheckMessageAttributes(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := CheckAttributes(c.attrs, NotReserved)
+			_, err := CheckAttributes(c.attrs, NotReserved, false)
 			refusaltest.Want(t, err, refusal.InvalidParameterValue, c.text)
 		})
 	}

@@ -26,6 +26,7 @@ func (n *Notification) EnvelopeLength(d Delivery) int {
 }
 
 func (n *Notification) write(w *writer, d Delivery) {
+	text, attributes := n.rendered()
 	var scratch [64]byte // longer than any id, number and time
 	w.plain(`{"Type":"Notification","MessageId":"`)
 	w.bytes(n.MessageID.Append(scratch[:0]))
@@ -40,7 +41,7 @@ func (n *Notification) write(w *writer, d Delivery) {
 		w.escaped(n.Subject)
 	}
 	w.plain(`","Message":"`)
-	w.escaped(n.Message.String())
+	w.escaped(text)
 	w.plain(`","Timestamp":"`)
 	w.bytes(n.Timestamp.AppendRFC3339(scratch[:0]))
 	w.plain(`","UnsubscribeURL":"`)
@@ -48,7 +49,7 @@ func (n *Notification) write(w *writer, d Delivery) {
 	w.plain(`/?Action=Unsubscribe&SubscriptionArn=`)
 	w.escaped(d.SubscriptionARN)
 	w.plain(`"`)
-	writeAttributes(w, n.Attributes)
+	writeAttributes(w, attributes)
 	if d.Replayed {
 		w.plain(`,"Replayed":true`)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/message"
+	"github.com/seriatimq/seriatim/queue/rendition"
 )
 
 // Notification is one accepted publish, shared by its deliveries. It never changes.
@@ -15,7 +16,8 @@ type Notification struct {
 	Message        message.Body              // the text for queues, see QueueText
 	Timestamp      logtime.Timestamp         // when the publish was accepted
 	Attributes     []message.MessageAttribute
-	SenderID       string // publisher
+	Encoded        *message.Encoded // nil for text
+	SenderID       string           // publisher
 	// Endpoint is the URL at which the publisher reached the server, without a trailing slash.
 	Endpoint string
 	GroupID  string
@@ -23,6 +25,35 @@ type Notification struct {
 	DeduplicationID string
 	// TraceHeader is the AWSTraceHeader, empty if absent.
 	TraceHeader string
+}
+
+// rendered returns text and attributes of the message for clients of SNS.
+func (n *Notification) rendered() (text string, attributes []message.MessageAttribute) {
+	if n.Encoded == nil {
+		return n.Message.String(), n.Attributes
+	}
+	return n.content().Text()
+}
+
+func (n *Notification) content() *rendition.Message {
+	return &rendition.Message{Body: n.Message.String(), Attributes: n.Attributes, Encoded: n.Encoded}
+}
+
+// Payload returns the bytes of the message, as filters and raw HTTP deliveries read them.
+func (n *Notification) Payload() string {
+	if n.Encoded == nil {
+		return n.Message.String()
+	}
+	payload, _ := n.content().Payload()
+	return payload
+}
+
+// Properties returns message attributes and AMQP application properties, as filters read them.
+func (n *Notification) Properties() []message.MessageAttribute {
+	if n.Encoded == nil {
+		return n.Attributes
+	}
+	return n.content().All()
 }
 
 // Delivery is the part of an envelope that differs between subscriptions.

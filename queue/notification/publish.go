@@ -43,9 +43,9 @@ func CheckNotEmpty(text string) error {
 }
 
 // CheckSize refuses a message that exceeds 262,144 bytes with its attributes (SNS API). The text
-// is the original one, before QueueText.
-func CheckSize(text string, attributes []message.MessageAttribute) error {
-	if message.Size(text, attributes) > limits.PublishBytesMax {
+// counts as it was before QueueText.
+func CheckSize(bytes int64) error {
+	if bytes > limits.PublishBytesMax {
 		return ErrTooLong
 	}
 	return nil

@@ -57,10 +57,10 @@ func TestCheckSize(t *testing.T) {
 	t.Parallel()
 	const refused = "Invalid parameter: Message too long"
 	attributes := []message.MessageAttribute{{Name: "name", DataType: "String", Value: "value"}} // 15 bytes
-	wantText(t, CheckSize(strings.Repeat("a", 262_144), nil), "")
-	wantText(t, CheckSize(strings.Repeat("a", 262_145), nil), refused)
-	wantText(t, CheckSize(strings.Repeat("a", 262_144-15), attributes), "")
-	wantText(t, CheckSize(strings.Repeat("a", 262_144-14), attributes), refused)
+	wantText(t, CheckSize(262_144), "")
+	wantText(t, CheckSize(262_145), refused)
+	wantText(t, CheckSize(message.Size(strings.Repeat("a", 262_144-15), attributes)), "")
+	wantText(t, CheckSize(message.Size(strings.Repeat("a", 262_144-14), attributes)), refused)
 }
 
 func TestQueueText(t *testing.T) {

@@ -48,7 +48,7 @@ func (r *Request) Body() string {
 		r.Confirmation.write(&w, r.TopicARN)
 		return w.text.String()
 	case r.Raw:
-		return r.Notification.Message.String()
+		return r.Notification.Payload()
 	}
 	return r.Notification.Envelope(Delivery{SubscriptionARN: r.SubscriptionARN})
 }

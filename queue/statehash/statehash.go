@@ -76,6 +76,7 @@ const (
 	KindUserPolicy     = 'Z'
 	KindAccount        = 'R'
 	KindSealingKey     = 'y'
+	KindEncoded        = 'e'
 )
 
 // Sum returns the hash of a record.

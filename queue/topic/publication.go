@@ -43,6 +43,7 @@ func contentHash(k statehash.Key, n *notification.Notification) uint64 {
 	if n.TraceHeader != "" {
 		r = r.Text(n.TraceHeader)
 	}
+	r = n.Encoded.AppendTo(r)
 	return k.Hash(r)
 }
 
@@ -67,7 +68,7 @@ func (p *Publication) Held() int64 { return p.held }
 
 // SentBytes returns the bytes of message and attributes, as quotas count them.
 func (p *Publication) SentBytes() int64 {
-	return int64(p.content.Message.Len()) + message.Size("", p.content.Attributes)
+	return int64(p.content.Message.Len()) + message.Size("", p.content.Attributes) + p.content.Encoded.Size()
 }
 
 const (
@@ -84,7 +85,7 @@ func (p *Publication) Size() int64 {
 		a := &n.Attributes[i]
 		bytes += attributeOverhead + len(a.Name) + len(a.DataType) + len(a.Value)
 	}
-	return int64(bytes)
+	return int64(bytes) + n.Encoded.Size()
 }
 
 // Ledger counts the estimated bytes of referenced publications. It is not part of the state.

@@ -48,8 +48,8 @@ type packageRule struct {
 var packageRules = []packageRule{
 	{path: "queue", only: append([]string{"~/queue/access", "~/queue/arn", "~/queue/attributes", "~/queue/message",
 		"~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification",
-		"~/queue/outbox", "~/queue/packedmap", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash",
-		"~/queue/topic"}, domain...)},
+		"~/queue/outbox", "~/queue/packedmap", "~/queue/policy", "~/queue/refusal", "~/queue/rendition", "~/queue/session",
+		"~/queue/statehash", "~/queue/topic"}, domain...)},
 	{path: "queue/access", only: append([]string{"~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal",
 		"~/queue/statehash", "encoding/hex"}, domain...)},
 	{path: "queue/arn", only: domain},
@@ -58,8 +58,8 @@ var packageRules = []packageRule{
 		"~/queue/refusal",
 		"slices", "strconv", "strings", "unicode/utf8",
 	}},
-	{path: "queue/message", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "errors", "slices", "strconv", "strings",
-		"unicode/utf8"}},
+	{path: "queue/message", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "~/queue/statehash",
+		"errors", "slices", "strconv", "strings", "unicode/utf8"}},
 	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256",
 		"encoding/binary", "encoding/hex", "slices", "github.com/tidwall/btree"}},
 	{path: "queue/explain", only: append([]string{"~/queue", "~/queue/attributes", "~/queue/limits", "cmp", "fmt"},
@@ -74,7 +74,7 @@ var packageRules = []packageRule{
 	{path: "queue/logtime", only: []string{}},
 	{path: "queue/notification", only: []string{
 		"~/queue/message", "~/queue/identifier", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime",
-		"encoding/base64", "fmt", "strings", "unicode/utf8",
+		"~/queue/rendition", "encoding/base64", "fmt", "strings", "unicode/utf8",
 	}},
 	{path: "queue/outbox", only: []string{
 		"~/queue/access", "~/queue/logtime", "~/queue/statehash", "~/queue/topic", "fmt", "slices", "github.com/tidwall/btree",
@@ -83,6 +83,7 @@ var packageRules = []packageRule{
 		users: []string{"queue"}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime"}, domain...)},
 	{path: "queue/property", only: append([]string{"~/queue/lettercase", "~/queue/logtime", "math/big"}, domain...)},
+	{path: "queue/rendition", only: append([]string{"~/queue/message", "~/queue/property", "encoding/base64"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
 	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
 	{path: "queue/rules", only: append([]string{"~/queue/lettercase", "~/queue/property",

@@ -196,7 +196,9 @@ func (o *Oracle) delete(c *queue.DeleteMessages, result queue.Result, refusal *q
 func (o *Oracle) changeVisibility(c *queue.ChangeMessageVisibility, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
 	var entries []reference.VisibilityEntry
 	for _, e := range c.Entries {
-		entries = append(entries, reference.VisibilityEntry{Handle: o.handle(e.Handle), Timeout: e.VisibilityTimeout.Value})
+		entries = append(entries, reference.VisibilityEntry{
+			Handle: o.handle(e.Handle), Timeout: e.VisibilityTimeout.Value, Changes: changes(c.Changes),
+		})
 	}
 	var want Answer
 	if c.Options != nil {

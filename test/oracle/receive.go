@@ -86,6 +86,7 @@ func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Del
 		field("I2", "first received at", int64(got.FirstReceivedAt), want.FirstAt),
 		field(counts, "receive count", int(got.ReceiveCount), want.Receives),
 		compareAttributes(attributes(got.Attributes), want.Sent.Attributes),
+		compareParts(got.Encoded, want.Sent.Parts),
 	)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
@@ -74,7 +75,7 @@ func sendEntry(e *queue.SendEntry) reference.SendEntry {
 	out := reference.SendEntry{
 		Body: e.Body, Attributes: attributes(e.Attributes), Trace: e.TraceHeader,
 		Group: text(e.GroupID, e.GroupIDGiven), Dedup: text(e.DeduplicationID, e.DeduplicationIDGiven),
-		Delay: optional(e.DelaySeconds),
+		Delay: optional(e.DelaySeconds), Native: e.Native, Parts: parts(e.Encoded),
 	}
 	if e.Options != nil && e.Options.EnqueueAt != 0 {
 		out.EnqueueAt = new(int64(e.Options.EnqueueAt))
@@ -86,6 +87,26 @@ func sendEntry(e *queue.SendEntry) reference.SendEntry {
 		}
 	}
 	return out
+}
+
+// parts returns the model's form of what a message has beside text.
+func parts(e *queue.Encoded) (p reference.Parts) {
+	if e == nil {
+		return p
+	}
+	format := map[message.Format]string{message.FormatBytes: "bytes", message.FormatAMQP: "amqp"}[e.Format]
+	return reference.Parts{Format: format, Sections: e.Sections, Changes: changes(e.Changes)}
+}
+
+func changes(list []queue.PropertyChange) (out []reference.Change) {
+	for _, c := range list {
+		out = append(out, reference.Change{System: c.Scope == message.ScopeSystem, Name: c.Name, Value: c.Value})
+	}
+	return out
+}
+
+func compareParts(got *queue.Encoded, want reference.Parts) *Difference {
+	return field("I2", "parts", parts(got).String(), want.String())
 }
 
 func attributes(list []queue.MessageAttribute) []reference.Attribute {

@@ -60,13 +60,13 @@ func (o *Oracle) checkSettlement(cmd queue.Command, result queue.Result, refusal
 		for _, h := range c.Handles {
 			handles = append(handles, o.lock(h))
 		}
-		want.Entries, want.Err = o.Model.Defer(c.Queue, o.session(c.Session), handles)
+		want.Entries, want.Err = o.Model.Defer(c.Queue, o.session(c.Session), handles, changes(c.Changes))
 	case *queue.DeadLetter:
 		var entries []reference.DeadLetterEntry
 		for _, e := range c.Entries {
 			entries = append(entries, reference.DeadLetterEntry{Handle: o.lock(e.Handle), Reason: e.Reason, Description: e.Description})
 		}
-		want.Entries, want.Err = o.Model.DeadLetter(c.Queue, o.session(c.Session), entries)
+		want.Entries, want.Err = o.Model.DeadLetter(c.Queue, o.session(c.Session), entries, changes(c.Changes))
 	default:
 		return want, nil, false
 	}

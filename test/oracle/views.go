@@ -24,7 +24,7 @@ func (o *Oracle) ComparePeeked(q *reference.Queue, peeked []queue.PeekedMessage)
 				got.Sequence, got.State, got.GroupID, got.ReceiveCount, got.SentAt, *m)
 		}
 		if d := first(o.compareBody(got.Body.String(), &m.Sent),
-			compareAttributes(attributes(got.Attributes), m.Sent.Attributes)); d != nil {
+			compareAttributes(attributes(got.Attributes), m.Sent.Attributes), compareParts(got.Encoded, m.Sent.Parts)); d != nil {
 			return fmt.Sprintf("message %s: %s", got.Sequence, d.Text)
 		}
 	}

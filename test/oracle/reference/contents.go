@@ -62,7 +62,7 @@ func (e SendEntry) size() int64 {
 	for _, a := range e.Attributes {
 		n += len(a.Name) + len(a.Type) + len(a.Value)
 	}
-	return int64(n)
+	return int64(n) + e.Parts.size()
 }
 
 // reservedValues are the attributes of servicebus.md 5.3, which the server uses itself in queues
@@ -113,7 +113,7 @@ func checkOptions(q *Queue, e SendEntry) *Error {
 		return &Error{Code: "UnsupportedOperation"}
 	}
 	if e.TimeToLive != nil && *e.TimeToLive < 0 || e.EnqueueAt != nil && *e.EnqueueAt < 0 ||
-		e.Partition != nil && (!goodID(*e.Partition) || e.Group != nil && *e.Group != *e.Partition) {
+		e.Partition != nil && (!goodNative(*e.Partition, true) || e.Group != nil && *e.Group != *e.Partition) {
 		return &Error{Code: "InvalidParameterValue"}
 	}
 	return nil

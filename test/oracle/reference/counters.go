@@ -1,6 +1,6 @@
 package reference
 
-import "fmt"
+import "strconv"
 
 // Counters contains the Approximate* attributes, which are exact here. They do not count deferred
 // messages.
@@ -87,5 +87,7 @@ func (b *Broker) TopicDeadlines(t *Topic) (all []int64) {
 }
 
 // messageIDText represents the text of a message id that is used as a deduplication id. It contains
-// a blank, so that no client can send it.
-func messageIDText(id int) string { return fmt.Sprintf("message id %d", id) }
+// U+0000, so that no client can send it.
+func messageIDText(id int) string { return messageIDPrefix + strconv.Itoa(id) }
+
+const messageIDPrefix = "\x00message id "

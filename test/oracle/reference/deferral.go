@@ -4,8 +4,13 @@ import "slices"
 
 // Defer defers messages under their locks (servicebus.md 4, 5.6). They stay in the queue with their
 // numbers, but outside of their groups.
-func (b *Broker) Defer(name string, in *SessionRef, handles []Handle) ([]*Error, *Error) {
+func (b *Broker) Defer(name string, in *SessionRef, handles []Handle, changes []Change) ([]*Error, *Error) {
 	return b.eachLocked(name, in, handles, func(q *Queue, m *Message) *Error {
+		parts, err := m.Sent.Parts.with(changes)
+		if err != nil {
+			return err
+		}
+		m.Sent.Parts = parts
 		b.touch(q, m)
 		m.Deferred, m.Lock, m.HiddenTill, m.attempt = true, 0, b.now, nil
 		return nil

@@ -1,12 +1,15 @@
 package reference
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // DedupID is a deduplication id as an operator names it.
 type DedupID struct{ ID, Group, Partition string }
 
 func (d DedupID) good() bool {
-	return goodID(d.ID) && (d.Group == "" || goodID(d.Group)) && (d.Partition == "" || goodID(d.Partition))
+	return goodNative(d.ID, false) && (d.Group == "" || goodNative(d.Group, true)) && (d.Partition == "" || goodNative(d.Partition, true))
 }
 
 // ForgetID frees an id in whatever scope it was recorded, so that it can be sent again at once.
@@ -59,7 +62,7 @@ func (b *Broker) Known(q *Queue, id DedupID) (known KnownID, found bool) {
 // IDs returns the remembered ids of a queue, for a generator of histories.
 func (b *Broker) IDs(q *Queue) (list []DedupID) {
 	for _, r := range q.history.accepted {
-		if !goodID(r.id) || !b.live(&q.history, r) {
+		if strings.HasPrefix(r.id, messageIDPrefix) || !b.live(&q.history, r) {
 			continue // the id is a message id, or has expired
 		}
 		id := DedupID{ID: r.id}

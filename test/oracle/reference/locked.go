@@ -86,7 +86,7 @@ type DeadLetterEntry struct {
 
 // DeadLetter moves messages to the dead-letter queue on request. The texts arrive as
 // message attributes there (servicebus.md 5.6).
-func (b *Broker) DeadLetter(name string, in *SessionRef, entries []DeadLetterEntry) ([]*Error, *Error) {
+func (b *Broker) DeadLetter(name string, in *SessionRef, entries []DeadLetterEntry, changes []Change) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {
 		return nil, err
@@ -98,11 +98,16 @@ func (b *Broker) DeadLetter(name string, in *SessionRef, entries []DeadLetterEnt
 	var answers []*Error
 	for _, e := range entries {
 		m, err := b.locked(q, e.Handle, in)
+		var parts Parts
+		if err == nil {
+			parts, err = m.Sent.Parts.with(changes)
+		}
 		answers = append(answers, err)
 		if err != nil {
 			continue
 		}
 		b.touch(q, m)
+		m.Sent.Parts = parts
 		m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterReason", e.Reason)
 		m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterErrorDescription", e.Description)
 		b.deadLetter(q, target, m)

@@ -68,6 +68,7 @@ func (b *Broker) deleteOne(q *Queue, h Handle, batch bool) *Error {
 
 // VisibilityEntry requests a new visibility timeout.
 type VisibilityEntry struct {
+	Changes []Change // of its properties
 	Handle  Handle
 	Timeout int64
 	// Uncounted takes back the receive counts, if Timeout is zero.
@@ -124,6 +125,11 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 		// The lock of the message ends with that of its session. It can only be abandoned.
 		return &Error{Code: "UnsupportedOperation"}
 	}
+	parts, err := m.Sent.Parts.with(e.Changes)
+	if err != nil {
+		return err
+	}
+	m.Sent.Parts = parts
 	m.Lock = 0
 	m.HiddenTill = b.now + e.Timeout*1000
 	if e.Uncounted && e.Timeout == 0 {

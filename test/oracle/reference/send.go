@@ -15,7 +15,10 @@ type SendEntry struct {
 	Partition *string
 	// TimeToLive is an option in milliseconds.
 	TimeToLive *int64
-	Published  *Publication // of the topic that delivers it; with raw delivery, text and attributes are in the fields above
+	// Native selects the rules of the native API for ids and attributes.
+	Native    bool
+	Parts     Parts
+	Published *Publication // of the topic that delivers it; with raw delivery, text and attributes are in the fields above
 }
 
 // Sent is the answer to one SendEntry.
@@ -135,7 +138,7 @@ func checkEntry(q *Queue, e SendEntry, batch bool) *Error {
 	invalid := func(value, parameter, reason string) *Error {
 		return &Error{"InvalidParameterValue", "Value " + value + " for parameter " + parameter + " is invalid. Reason: " + reason}
 	}
-	if e.Body == "" {
+	if e.Body == "" && e.Parts.Format == "" {
 		return &Error{"MissingRequiredParameter", "The request must contain the parameter MessageBody."}
 	}
 	if e.size() > s.MaxSize {
@@ -145,7 +148,10 @@ func checkEntry(q *Queue, e SendEntry, batch bool) *Error {
 				". Reason: Message must be shorter than " + strconv.FormatInt(s.MaxSize, 10) + " bytes.",
 		}
 	}
-	if !goodText(e.Body) {
+	if e.Parts.Format == "amqp" && e.Body == "" && e.Parts.Sections == "" {
+		return &Error{Code: "InvalidParameterValue"}
+	}
+	if e.Parts.Format == "" && !goodText(e.Body) {
 		return &Error{
 			"InvalidMessageContents",
 			"Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to " +
@@ -155,10 +161,13 @@ func checkEntry(q *Queue, e SendEntry, batch bool) *Error {
 	if err := checkAttributes(s, e); err != nil {
 		return err
 	}
-	if e.Dedup != nil && !goodID(*e.Dedup) {
+	if e.Native && (e.Dedup != nil && !goodNative(*e.Dedup, false) || e.Group != nil && !goodNative(*e.Group, true)) {
+		return &Error{Code: "InvalidParameterValue"}
+	}
+	if !e.Native && e.Dedup != nil && !goodID(*e.Dedup) {
 		return badID("MessageDeduplicationId", *e.Dedup)
 	}
-	if e.Group != nil && !goodID(*e.Group) {
+	if !e.Native && e.Group != nil && !goodID(*e.Group) {
 		return badID("MessageGroupId", *e.Group)
 	}
 	if err := checkOptions(q, e); err != nil {
@@ -188,6 +197,9 @@ func checkAttributes(s Settings, e SendEntry) *Error {
 	v, err := splitReserved(s, e)
 	if err != nil {
 		return err
+	}
+	if e.Native {
+		return nil // histories have only valid ones
 	}
 	if len(v.rest) > 10 {
 		return &Error{

@@ -82,7 +82,7 @@ func (b *Broker) Accept(name string, r AcceptRequest) (Locked, *Error) {
 	if err != nil {
 		return Locked{}, err
 	}
-	if id != nil && !goodID(*id) || badLockTime(r.Seconds) || r.Attempt != nil && !goodID(*r.Attempt) {
+	if id != nil && !goodNative(*id, true) || badLockTime(r.Seconds) || r.Attempt != nil && !goodID(*r.Attempt) {
 		return Locked{}, &Error{Code: "InvalidParameterValue"}
 	}
 	if !q.needsGroup() {
@@ -270,7 +270,7 @@ func (b *Broker) ReleaseGroup(name, group string) (Released, *Error) {
 	if !q.FIFO {
 		return Released{}, &Error{Code: "UnsupportedOperation"}
 	}
-	if !goodID(group) {
+	if !goodNative(group, true) {
 		return Released{}, &Error{Code: "InvalidParameterValue"}
 	}
 	var out Released

@@ -52,6 +52,7 @@ type (
 		tokens  bool // lock tokens instead of handles
 		timeout int64
 		reason  string
+		changes []reference.Change
 	}
 	fetch struct {
 		name    string
@@ -149,16 +150,18 @@ func (c settlement) command(w *world) queue.Command {
 	case "complete":
 		return &queue.DeleteMessages{Queue: c.name, Batch: true, Handles: handles, Options: &queue.SettlementOptions{Session: in}}
 	case "abandon", "give back":
-		cmd := &queue.ChangeMessageVisibility{Queue: c.name, Batch: true, Options: &queue.SettlementOptions{Session: in}}
+		cmd := &queue.ChangeMessageVisibility{
+			Queue: c.name, Batch: true, Options: &queue.SettlementOptions{Session: in}, Changes: changes(c.changes),
+		}
 		cmd.Options.Uncounted = c.how == "give back"
 		for _, h := range handles {
 			cmd.Entries = append(cmd.Entries, queue.VisibilityEntry{Handle: h, VisibilityTimeout: queue.Some(c.timeout)})
 		}
 		return cmd
 	case "defer":
-		return &queue.Defer{Queue: c.name, Session: in, Handles: handles}
+		return &queue.Defer{Queue: c.name, Session: in, Handles: handles, Changes: changes(c.changes)}
 	}
-	cmd := &queue.DeadLetter{Queue: c.name, Session: in}
+	cmd := &queue.DeadLetter{Queue: c.name, Session: in, Changes: changes(c.changes)}
 	for i, h := range handles {
 		e := queue.DeadLetterEntry{Handle: h, Reason: c.reason}
 		if i == 0 {

@@ -66,7 +66,7 @@ func (g *generator) busAction(k kind) action {
 	case n < 97:
 		return g.forgetID(k)
 	}
-	return releaseGroup{k.name, pickOf(g, "a", "b", "c", "nobody")}
+	return releaseGroup{k.name, pickOf(g, "a", "b", "c", "nobody", "\x00", "\xff")}
 }
 
 // burst is a run of commands of one receiver within a short time, since its locks would otherwise
@@ -130,7 +130,7 @@ func (g *generator) lock(k kind) lockRef {
 func (g *generator) accept(k kind) action {
 	c := accept{name: k.name, seconds: pickOf(g, nil, new(int64(1)), new(int64(2)), new(int64(5)), new(int64(30)))}
 	if g.oneIn(2) {
-		c.id = new(pickOf(g, "a", "b", "c", "empty"))
+		c.id = new(pickOf(g, "a", "b", "c", "empty", "\x00", "\u00fc"))
 	}
 	if g.oneIn(3) {
 		c.attempt = new(pickOf(g, "A", "B", "C"))
@@ -168,6 +168,9 @@ func (g *generator) settlement(k kind, lock lockRef) action {
 	c.tokens = g.oneIn(2)
 	c.timeout = pickOf(g, int64(0), 0, 0, 5)
 	c.reason = pickOf(g, "", "poison", "late")
+	if g.oneIn(3) {
+		c.changes = g.changes()
+	}
 	return c
 }
 

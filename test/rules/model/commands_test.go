@@ -46,7 +46,7 @@ func (advance) command(*world) queue.Command { return &queue.AdvanceClock{} }
 func (c send) command(*world) queue.Command {
 	cmd := &queue.SendMessages{Queue: c.name, SenderID: c.sender, Batch: c.batch, Atomic: c.atomic, RepeatedSince: queue.Timestamp(c.since)}
 	for i, e := range c.entries {
-		p := queue.SendEntry{Body: e.Body, TraceHeader: e.Trace, DelaySeconds: given(e.Delay)}
+		p := queue.SendEntry{Body: e.Body, TraceHeader: e.Trace, DelaySeconds: given(e.Delay), Native: e.Native, Encoded: encoded(e.Parts)}
 		for _, a := range e.Attributes {
 			p.Attributes = append(p.Attributes, queue.MessageAttribute{Name: a.Name, DataType: a.Type, Value: a.Value})
 		}

@@ -190,6 +190,7 @@ func (w *world) tryID(q *reference.Queue, id reference.DedupID) string {
 	sent := func(at queue.Timestamp) string {
 		entry := queue.SendEntry{
 			Body: "never sent before", GroupID: group, GroupIDGiven: true, DeduplicationID: id.ID, DeduplicationIDGiven: true,
+			Native: true,
 		}
 		result, refused := w.copied().Apply(at, &queue.SendMessages{Queue: q.Name, Entries: []queue.SendEntry{entry}})
 		switch {
@@ -259,10 +260,18 @@ func (w *world) tryCommands(about func(queue.View) (explain.Explanation, *queue.
 
 // suggestedCommand returns the command of a line of the tool, nil for one that changes nothing.
 func suggestedCommand(line string) queue.Command {
-	words := strings.Fields(line)[1:]
-	for i := range words {
-		words[i] = strings.Trim(words[i], "'")
+	var words []string
+	for i, part := range strings.Split(line, "'") { // ids of histories have no quotes
+		switch {
+		case i%2 == 0:
+			words = append(words, strings.Fields(part)...)
+		case part == "":
+			words = append(words, "\x00") // the empty group
+		default:
+			words = append(words, part)
+		}
 	}
+	words = words[1:]
 	flag := func(name string) string {
 		if at := slices.Index(words, name); at >= 0 {
 			return words[at+1]

@@ -61,6 +61,9 @@ func (g *generator) entry(k kind) reference.SendEntry {
 		at := g.w.model.Now() + pickOf(g, int64(-1000), 0, 1, 500, 1000, 5000, 30_000)
 		e.Attributes = append(e.Attributes, g.scheduled(at))
 	}
+	if !g.plain && g.oneIn(4) {
+		g.encode(k, &e)
+	}
 	if g.oneIn(40) {
 		g.spoil(k, &e)
 		if g.oneIn(4) {
