@@ -42,11 +42,12 @@ const previewLength = 120
 
 func messageOf(queue string, m *seriatimpb.PeekedMessage) messageRow {
 	in := m.GetMessage()
+	body := bodyOf(in)
 	row := messageRow{
 		ID: in.GetMessageId(), Group: in.GetGroupId(), Dedup: in.GetDeduplicationId(), State: messageStates[m.GetState()][0],
-		Tone: messageStates[m.GetState()][1], Preview: line(previewLength, in.GetBody()), Bytes: len(in.GetBody()), Sent: in.GetSentAtMs(),
+		Tone: messageStates[m.GetState()][1], Preview: line(previewLength, body), Bytes: len(body), Sent: in.GetSentAtMs(),
 		Visible: m.GetVisibleAtMs(), FirstReceived: in.GetFirstReceivedAtMs(), Receives: in.GetReceiveCount(), Sender: in.GetSenderId(),
-		Source: in.GetDeadLetterSource(), Trace: in.GetTraceHeader(), Body: in.GetBody(), URL: messageURL(queue, in.GetSequenceNumber()),
+		Source: in.GetDeadLetterSource(), Trace: in.GetTraceHeader(), Body: body, URL: messageURL(queue, in.GetSequenceNumber()),
 	}
 	if n := in.GetSequenceNumber(); n != 0 {
 		row.Sequence = strconv.FormatUint(n, 10)
@@ -60,6 +61,17 @@ func messageOf(queue string, m *seriatimpb.PeekedMessage) messageRow {
 		row.Attributes = append(row.Attributes, attributeRow{Name: name, Type: a.GetDataType(), Value: value})
 	}
 	return row
+}
+
+// bodyOf returns the body of a message in any format. That of an AMQP message without data is encoded.
+func bodyOf(m *seriatimpb.Message) string {
+	switch {
+	case m.GetFormat() == seriatimpb.MessageFormat_MESSAGE_FORMAT_TEXT:
+		return m.GetBody()
+	case len(m.GetBodyBytes()) == 0:
+		return string(m.GetAmqp().GetBody())
+	}
+	return string(m.GetBodyBytes())
 }
 
 func messageURL(queue string, sequence uint64) string {

@@ -93,7 +93,7 @@ func (s *consumedSession) setInterval(v queue.View, name string) error {
 // acceptFor locks the session for a stream, waiting for one if the request names none.
 func (c *call) acceptFor(ctx context.Context, s *consumedSession, in *seriatimpb.ConsumeSession, wait time.Duration) error {
 	cmd := &queue.AcceptSession{
-		Queue: c.queue, SessionID: in.GetSessionId(), SessionIDGiven: in.SessionId != nil, LockSeconds: s.seconds,
+		Queue: c.queue, SessionID: groupID(in.SessionId), SessionIDGiven: in.SessionId != nil, LockSeconds: s.seconds,
 		AttemptID: in.GetAttemptId(), AttemptIDGiven: in.AttemptId != nil,
 	}
 	once := wait

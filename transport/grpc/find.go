@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/rendition"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	transportlimits "github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/service"
@@ -247,8 +248,10 @@ func (f *finding) matches(m *queue.PeekedMessage) (bool, error) {
 		len(want.GetStates()) > 0 && !slices.Contains(want.GetStates(), states[m.State]) {
 		return false, nil
 	}
+	content := rendition.Message{Attributes: m.Attributes, Encoded: m.Encoded}
+	attributes := content.All()
 	for name, value := range want.GetAttributes() {
-		if !slices.ContainsFunc(m.Attributes, func(a queue.MessageAttribute) bool { return a.Name == name && a.Value == value }) {
+		if !slices.ContainsFunc(attributes, func(a queue.MessageAttribute) bool { return a.Name == name && a.Value == value }) {
 			return false, nil
 		}
 	}
@@ -258,5 +261,7 @@ func (f *finding) matches(m *queue.PeekedMessage) (bool, error) {
 	}
 	m.Body = body
 	f.read += int64(body.Len())
-	return strings.Contains(body.String(), want.GetBodyContains()), nil
+	content.Body = body.String()
+	payload, _ := content.Payload()
+	return strings.Contains(payload, want.GetBodyContains()), nil
 }

@@ -21,7 +21,9 @@ func (m *messages) Complete(ctx context.Context, in *seriatimpb.CompleteRequest)
 // Abandon makes messages visible.
 func (m *messages) Abandon(ctx context.Context, in *seriatimpb.AbandonRequest) (*seriatimpb.SettleResponse, error) {
 	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
-		return changeUnderLock(name, ref, in.GetReceiptHandles(), 0)
+		cmd := changeUnderLock(name, ref, in.GetReceiptHandles(), 0)
+		cmd.Changes = domainChanges(in.GetChanges())
+		return cmd
 	})
 }
 
@@ -59,14 +61,14 @@ func (m *messages) Renew(ctx context.Context, in *seriatimpb.RenewRequest) (*ser
 // Defer stores messages for ReceiveDeferred.
 func (m *messages) Defer(ctx context.Context, in *seriatimpb.DeferRequest) (*seriatimpb.SettleResponse, error) {
 	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
-		return &queue.Defer{Queue: name, Session: ref, Handles: in.GetReceiptHandles()}
+		return &queue.Defer{Queue: name, Session: ref, Handles: in.GetReceiptHandles(), Changes: domainChanges(in.GetChanges())}
 	})
 }
 
 // DeadLetter moves messages to the dead-letter queue.
 func (m *messages) DeadLetter(ctx context.Context, in *seriatimpb.DeadLetterRequest) (*seriatimpb.SettleResponse, error) {
 	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
-		cmd := &queue.DeadLetter{Queue: name, Session: ref}
+		cmd := &queue.DeadLetter{Queue: name, Session: ref, Changes: domainChanges(in.GetChanges())}
 		for _, e := range in.GetEntries() {
 			cmd.Entries = append(cmd.Entries, queue.DeadLetterEntry{Handle: e.GetReceiptHandle(), Reason: e.GetReason(),
 				Description: e.GetDescription()})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 // pipelined is a stream of messages without a wait for each answer.
@@ -153,13 +152,4 @@ func checkRequestCount(n int, elements string) *queue.Error {
 			"A request of a stream has at most "+strconv.Itoa(requestMessagesMax)+" "+elements+". You have sent "+strconv.Itoa(n)+".")
 	}
 	return nil
-}
-
-// sizeOf returns the size of a message for the limit of a batch.
-func sizeOf(body string, attributes map[string]*seriatimpb.Attribute) int64 {
-	n := len(body)
-	for name, a := range attributes {
-		n += len(name) + len(a.GetDataType()) + len(a.GetText()) + len(a.GetBinary())
-	}
-	return int64(n)
 }

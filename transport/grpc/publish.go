@@ -8,6 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	"github.com/seriatimq/seriatim/transport/service"
@@ -89,9 +90,14 @@ func (c *call) publisher(ctx context.Context) func([]queue.PublishEntry) ([]*ser
 
 // publishEntry converts a message of a request.
 func publishEntry(m *seriatimpb.TopicMessage) queue.PublishEntry {
+	body, encoded := m.GetMessage(), (*queue.Encoded)(nil)
+	if m.BodyBytes != nil || m.GetAmqp() != nil {
+		body, encoded = domainContent(body, m.BodyBytes, m.GetAmqp(), nil)
+	}
 	return queue.PublishEntry{
-		Message: m.GetMessage(), Subject: m.GetSubject(), SubjectGiven: m.Subject != nil, Attributes: domainAttributes(m.GetAttributes()),
-		GroupID: m.GetGroupId(), GroupIDGiven: m.GroupId != nil,
+		Message: body, Encoded: encoded, Native: true, Subject: m.GetSubject(), SubjectGiven: m.Subject != nil,
+		Attributes: domainAttributes(m.GetAttributes()),
+		GroupID:    groupID(m.GroupId), GroupIDGiven: m.GroupId != nil,
 		DeduplicationID: m.GetDeduplicationId(), DeduplicationIDGiven: m.DeduplicationId != nil,
 		TraceHeader: m.GetTraceHeader(),
 	}
@@ -100,9 +106,10 @@ func publishEntry(m *seriatimpb.TopicMessage) queue.PublishEntry {
 func outgoingPublishes(messages []*seriatimpb.TopicMessage) []*outgoing[queue.PublishEntry, seriatimpb.PublishResult] {
 	out := make([]*outgoing[queue.PublishEntry, seriatimpb.PublishResult], len(messages))
 	for i, m := range messages {
+		e := publishEntry(m)
 		out[i] = &outgoing[queue.PublishEntry, seriatimpb.PublishResult]{
-			entry: publishEntry(m), group: m.GetGroupId(), ordered: m.GroupId != nil,
-			size: sizeOf(m.GetMessage(), m.GetAttributes()), memory: int64(proto.Size(m)),
+			entry: e, group: m.GetGroupId(), ordered: m.GroupId != nil,
+			size: message.Size(e.Message, e.Attributes) + e.Encoded.Size(), memory: int64(proto.Size(m)),
 		}
 	}
 	return out

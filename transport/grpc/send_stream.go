@@ -8,6 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -85,9 +86,10 @@ func (c *call) sends(ctx context.Context) commands[queue.SendEntry, seriatimpb.S
 func outgoingSends(messages []*seriatimpb.OutgoingMessage) []*outgoing[queue.SendEntry, seriatimpb.SendResult] {
 	out := make([]*outgoing[queue.SendEntry, seriatimpb.SendResult], len(messages))
 	for i, m := range messages {
+		e := sendEntry(m)
 		out[i] = &outgoing[queue.SendEntry, seriatimpb.SendResult]{
-			entry: sendEntry(m), group: m.GetGroupId(), ordered: m.GroupId != nil,
-			size: sizeOf(m.GetBody(), m.GetAttributes()), memory: int64(proto.Size(m)),
+			entry: e, group: m.GetGroupId(), ordered: m.GroupId != nil,
+			size: message.Size(e.Body, e.Attributes) + e.Encoded.Size(), memory: int64(proto.Size(m)),
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -35,7 +36,7 @@ func (s *sessions) AcceptSession(ctx context.Context, in *seriatimpb.AcceptSessi
 			"Must be >= 0 and <= 20, if provided."))
 	}
 	locked, err := c.accept(ctx, &queue.AcceptSession{
-		Queue: c.queue, SessionID: in.GetSessionId(), SessionIDGiven: in.SessionId != nil, LockSeconds: domainInt(in.LockSeconds),
+		Queue: c.queue, SessionID: groupID(in.SessionId), SessionIDGiven: in.SessionId != nil, LockSeconds: domainInt(in.LockSeconds),
 		AttemptID: in.GetAttemptId(), AttemptIDGiven: in.AttemptId != nil,
 	}, wait)
 	if err != nil {
@@ -67,6 +68,9 @@ func (c *call) session(ctx context.Context, in *seriatimpb.SessionRef) (queue.Se
 	out := queue.SessionRef{SessionID: in.GetSessionId(), Token: in.GetToken()}
 	if in != nil && out == (queue.SessionRef{}) {
 		return out, c.refuse(ctx, refusal.MissingParameter("session.session_id"))
+	}
+	if in != nil && out.SessionID == "" {
+		out.SessionID = message.EmptyGroup
 	}
 	return out, nil
 }

@@ -19,10 +19,14 @@ func domainInt(v *int32) queue.Int {
 
 // sendEntry converts a message of a request.
 func sendEntry(m *seriatimpb.OutgoingMessage) queue.SendEntry {
+	body, encoded := m.GetBody(), (*queue.Encoded)(nil)
+	if m.BodyBytes != nil || m.GetAmqp() != nil || len(m.GetChanges()) > 0 {
+		body, encoded = domainContent(body, m.BodyBytes, m.GetAmqp(), m.GetChanges())
+	}
 	return queue.SendEntry{
-		Body: m.GetBody(), Attributes: domainAttributes(m.GetAttributes()), TraceHeader: m.GetTraceHeader(),
-		DelaySeconds: domainInt(m.DelaySeconds),
-		GroupID:      m.GetGroupId(), GroupIDGiven: m.GroupId != nil,
+		Body: body, Encoded: encoded, Attributes: domainAttributes(m.GetAttributes()), TraceHeader: m.GetTraceHeader(),
+		DelaySeconds: domainInt(m.DelaySeconds), Native: true,
+		GroupID: groupID(m.GroupId), GroupIDGiven: m.GroupId != nil,
 		DeduplicationID: m.GetDeduplicationId(), DeduplicationIDGiven: m.DeduplicationId != nil, Options: sendOptions(m),
 	}
 }
@@ -35,8 +39,8 @@ func sendOptions(m *seriatimpb.OutgoingMessage) *queue.SendOptions {
 	return &queue.SendOptions{EnqueueAt: queue.Timestamp(m.GetEnqueueAtMs()), PartitionKey: m.GetPartitionKey()}
 }
 
-// domainAttributes converts message attributes, sorted by name. A value of the wrong type
-// becomes empty, which package queue refuses.
+// domainAttributes converts message attributes, sorted by name. One with a value of another type loses
+// its type, which package queue refuses.
 func domainAttributes(values map[string]*seriatimpb.Attribute) []queue.MessageAttribute {
 	if len(values) == 0 {
 		return nil
@@ -46,6 +50,9 @@ func domainAttributes(values map[string]*seriatimpb.Attribute) []queue.MessageAt
 		a := queue.MessageAttribute{Name: name, DataType: v.GetDataType(), Value: v.GetText()}
 		if isBinary(a.DataType) {
 			a.Value = string(v.GetBinary())
+		}
+		if _, binary := v.GetValue().(*seriatimpb.Attribute_Binary); v.GetValue() != nil && binary != isBinary(a.DataType) {
+			a.DataType = ""
 		}
 		out = append(out, a)
 	}
@@ -76,20 +83,26 @@ func wireMessages(received []queue.ReceivedMessage) (out []*seriatimpb.Message, 
 	for i := range received {
 		m := &received[i]
 		out[i] = &seriatimpb.Message{
-			MessageId: m.MessageID.String(), Body: m.Body.String(),
-			GroupId: m.GroupID, DeduplicationId: m.DeduplicationID, SequenceNumber: m.Sequence.Number(),
+			MessageId: m.MessageID.String(),
+			GroupId:   m.GroupID, DeduplicationId: m.DeduplicationID, SequenceNumber: m.Sequence.Number(),
 			SentAtMs: int64(m.SentAt), FirstReceivedAtMs: int64(m.FirstReceivedAt), ReceiveCount: m.ReceiveCount,
 			SenderId: m.SenderID, TraceHeader: m.TraceHeader, DeadLetterSource: access.PlainName(m.DeadLetterSource),
 		}
 		if m.Handle != (queue.ReceiptHandle{}) { // none after Peek or a deletion on receipt
 			out[i].ReceiptHandle = m.Handle.String()
 		}
-		size += int64(len(out[i].Body))
-		if len(m.Attributes) == 0 {
+		attributes := m.Attributes
+		if m.Encoded == nil {
+			out[i].Body = m.Body.String()
+		} else {
+			attributes = wireContent(out[i], m)
+		}
+		size += int64(len(out[i].Body)+len(out[i].BodyBytes)+len(out[i].GetAmqp().GetBody())) + m.Encoded.Size()
+		if len(attributes) == 0 {
 			continue
 		}
-		out[i].Attributes = make(map[string]*seriatimpb.Attribute, len(m.Attributes))
-		for _, a := range m.Attributes {
+		out[i].Attributes = make(map[string]*seriatimpb.Attribute, len(attributes))
+		for _, a := range attributes {
 			v := &seriatimpb.Attribute{DataType: a.DataType}
 			if isBinary(a.DataType) {
 				v.Value = &seriatimpb.Attribute_Binary{Binary: []byte(a.Value)}

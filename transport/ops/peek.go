@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/rendition"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -69,15 +71,22 @@ func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, b
 		if err != nil {
 			return out, err
 		}
+		content := rendition.Message{Body: body.String(), Attributes: m.Attributes, Encoded: m.Encoded}
+		text, _ := content.Payload()
+		encoding := ""
+		if message.BadCharacter(text) {
+			text, encoding = base64.StdEncoding.EncodeToString([]byte(text)), rendition.EncodingBase64
+		}
 		p := document.Message{
 			MessageID: m.MessageID.String(), GroupID: m.GroupID, DeduplicationID: m.DeduplicationID, State: m.State,
 			SentAtMs: int64(m.SentAt), VisibleAtMs: int64(m.VisibleAt), FirstReceivedMs: int64(m.FirstReceivedAt),
-			ReceiveCount: m.ReceiveCount, SenderID: m.SenderID, DeadLetterSource: m.DeadLetterSource, Body: body.String(),
+			ReceiveCount: m.ReceiveCount, SenderID: m.SenderID, DeadLetterSource: m.DeadLetterSource, Body: text,
+			BodyEncoding: encoding,
 		}
 		if m.Sequence != 0 {
 			p.SequenceNumber = m.Sequence.String()
 		}
-		for _, attribute := range m.Attributes {
+		for _, attribute := range content.All() {
 			p.Attributes = append(p.Attributes, document.MessageAttribute{Name: attribute.Name, DataType: attribute.DataType,
 				Value: []byte(attribute.Value)})
 		}

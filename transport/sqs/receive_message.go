@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/rendition"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 	"github.com/seriatimq/seriatim/transport/service"
@@ -160,12 +161,13 @@ func (in *receiveMessageInput) check() (systemFilter, *queue.Error) {
 
 // received converts a delivery, with the requested attributes.
 func (s *Service) received(m *queue.ReceivedMessage, system systemFilter, filter attributeFilter) receivedMessage {
-	body := m.Body.String()
+	content := rendition.Message{Body: m.Body.String(), Attributes: m.Attributes, Encoded: m.Encoded}
+	body, given := content.Text()
 	out := receivedMessage{
 		MessageID: m.MessageID.String(), ReceiptHandle: m.Handle.String(),
 		BodyDigest: bodyDigest(body), Body: body, Attributes: s.systemAttributes(m, system),
 	}
-	attributes := filter.choose(m.Attributes)
+	attributes := filter.choose(given)
 	if len(attributes) > 0 {
 		// The digest is over the returned attributes, not the sent ones.
 		out.AttributesDigest = attributesDigest(attributes)

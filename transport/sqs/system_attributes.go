@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/rendition"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -81,9 +82,9 @@ func (s *Service) systemAttribute(m *queue.ReceivedMessage, name string) string 
 			return s.Names.QueueARN(m.DeadLetterSource)
 		}
 	case "MessageDeduplicationId":
-		return m.DeduplicationID
+		return rendition.ID(m.DeduplicationID)
 	case "MessageGroupId":
-		return m.GroupID
+		return rendition.ID(m.GroupID)
 	case "SenderId":
 		return m.SenderID
 	case "SentTimestamp":

@@ -226,13 +226,11 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// The tool refuses input that is not UTF-8, because JSON would change its bytes.
-func TestBodiesAreText(t *testing.T) {
+// The tool refuses attributes that are not UTF-8, unless their type is Binary.
+func TestAttributesAreText(t *testing.T) {
 	for _, args := range [][]string{
-		{"msg", "send", "http://h/0/q"},
 		{"msg", "send", "http://h/0/q", "x", "-a", "k=\xff"},
-		{"msg", "schedule", "http://h/0/q.fifo", "--in", "1m"},
-		{"topic", "publish", "t"},
+		{"topic", "publish", "t", "x", "-a", "k=\xff"},
 	} {
 		r := runTool(t, "http://127.0.0.1:1", "\xffPNG", args...)
 		if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "UTF-8") ||

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/transfer"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
@@ -120,7 +121,7 @@ func foundTable(found []document.Message) table {
 	t := table{heading: []string{"SEQUENCE", "MESSAGE ID", "GROUP", "STATE", "SENT", "RECEIVES", "BODY"}}
 	for _, m := range found {
 		t.add(orDash(m.SequenceNumber), m.MessageID, orDash(m.GroupID), m.State, clockTime(decimal(m.SentAtMs)),
-			decimal(m.ReceiveCount), shortened(m.Body))
+			decimal(m.ReceiveCount), shortened(transfer.ShownBody(m.Body, m.BodyEncoding)))
 	}
 	return t
 }
@@ -163,10 +164,11 @@ func findAll(ctx context.Context, n *native.Conn, in *api.FindMessagesRequest, l
 
 func foundOf(m *api.PeekedMessage) document.Message {
 	stored := m.GetMessage()
-	return document.Message{
+	out := document.Message{
 		MessageID: stored.GetMessageId(), SequenceNumber: sequenceText(stored.GetSequenceNumber()), GroupID: stored.GetGroupId(),
 		DeduplicationID: stored.GetDeduplicationId(), SentAtMs: stored.GetSentAtMs(), ReceiveCount: int64(stored.GetReceiveCount()),
 		State: strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(m.GetState().String(), "MESSAGE_STATE_"), "_", " ")),
-		Body:  stored.GetBody(),
 	}
+	out.Body, out.BodyEncoding = transfer.Body(stored)
+	return out
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/transfer"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
@@ -64,7 +65,8 @@ func (f *messageFlags) message(cmd *cobra.Command, body string) (*api.Message, e
 	if err := checkText("--trace-header", f.trace, ""); err != nil {
 		return nil, err
 	}
-	m := &api.Message{Body: body, TraceHeader: f.trace, Attributes: attributes}
+	m := &api.Message{TraceHeader: f.trace, Attributes: attributes}
+	api.SetContent(m, body)
 	if cmd.Flags().Changed("group") {
 		m.GroupId = &f.group
 	}
@@ -113,16 +115,7 @@ func printSent[R sentResult](cmd *cobra.Command, n *native.Conn, p *printer, sen
 	return nil
 }
 
-// textOf returns contentOf and refuses a content that is not text.
-func textOf(cmd *cobra.Command, what string, args []string) (string, error) {
-	text, err := contentOf(cmd, what, args)
-	if err == nil {
-		err = checkText("the "+what, text, binaryHint)
-	}
-	return text, err
-}
-
-const binaryHint = "encode it, for instance with base64, or put it into an attribute: --attribute name:Binary=..."
+const binaryHint = "write it as --attribute name:Binary=..."
 
 // checkText refuses texts that are not UTF-8. JSON would silently carry them as other bytes.
 func checkText(what, text, hint string) error {
@@ -196,14 +189,19 @@ type message struct {
 	MessageID         string                    `json:"messageId"`
 	ReceiptHandle     string                    `json:"receiptHandle,omitempty"`
 	Body              string                    `json:"body"`
-	Attributes        map[string]string         `json:"attributes,omitempty"` // by the names of the SQS API
+	BodyEncoding      string                    `json:"bodyEncoding,omitempty"` // base64 if the body is not text
+	Attributes        map[string]string         `json:"attributes,omitempty"`   // by the names of the SQS API
 	MessageAttributes map[string]attributeValue `json:"messageAttributes,omitempty"`
+	shown             string                    // body for people
 }
 
 // describeMessage returns a received message for JSON output. source is the ARN of the queue that it
 // was dead-lettered from, empty for none.
 func describeMessage(m *api.Delivery, source string) message {
-	out := message{MessageID: m.GetMessageId(), ReceiptHandle: m.GetReceiptHandle(), Body: m.GetBody(), Attributes: map[string]string{}}
+	out := message{
+		MessageID: m.GetMessageId(), ReceiptHandle: m.GetReceiptHandle(), Attributes: map[string]string{}, shown: transfer.Shown(m),
+	}
+	out.Body, out.BodyEncoding = transfer.Body(m)
 	for name, value := range map[string]string{
 		"AWSTraceHeader": m.GetTraceHeader(), "ApproximateFirstReceiveTimestamp": decimal(m.GetFirstReceivedAtMs()),
 		"ApproximateReceiveCount": decimal(m.GetReceiveCount()), "DeadLetterQueueSourceArn": source,
@@ -330,7 +328,7 @@ func printMessages(p *printer, messages []message) error {
 		t := table{heading: []string{"MESSAGE ID", "GROUP", "SENT", "RECEIVES", "RECEIPT HANDLE", "BODY"}}
 		for _, m := range messages {
 			t.add(m.MessageID, orDash(m.Attributes["MessageGroupId"]), clockTime(m.Attributes["SentTimestamp"]),
-				m.Attributes["ApproximateReceiveCount"], m.ReceiptHandle, m.Body)
+				m.Attributes["ApproximateReceiveCount"], m.ReceiptHandle, m.shown)
 		}
 		return t
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/transfer"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
@@ -95,7 +96,7 @@ func printPeeked(p *printer, text json.RawMessage) error {
 				until = clockTime(decimal(m.VisibleAtMs))
 			}
 			t.add(orDash(m.SequenceNumber), m.MessageID, orDash(m.GroupID), m.State, until,
-				clockTime(decimal(m.SentAtMs)), decimal(m.ReceiveCount), shortened(m.Body))
+				clockTime(decimal(m.SentAtMs)), decimal(m.ReceiveCount), shortened(transfer.ShownBody(m.Body, m.BodyEncoding)))
 		}
 		return t
 	})

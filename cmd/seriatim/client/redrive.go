@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/progress"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/transfer"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
@@ -196,6 +197,8 @@ type deadLetter struct {
 	Reason      string `json:"reason,omitempty"`
 	Description string `json:"description,omitempty"`
 	Body        string `json:"body"`
+	Encoding    string `json:"bodyEncoding,omitempty"`
+	shown       string // body for people
 }
 
 func deadLetterShowCommand(o *options) *cobra.Command {
@@ -233,7 +236,7 @@ func deadLetterShowCommand(o *options) *cobra.Command {
 				t := table{heading: []string{"MESSAGE ID", "FROM", "GROUP", "SENT", "REASON", "BODY"}}
 				for _, m := range letters {
 					t.add(m.MessageID, orDash(m.Source), orDash(m.GroupID), clockTime(decimal(m.SentAtMs)), m.reason(),
-						shortened(m.Body))
+						shortened(m.shown))
 				}
 				return t
 			})
@@ -261,8 +264,9 @@ func deadLetters(ctx context.Context, n *native.Conn, name string) ([]deadLetter
 		letters[i] = deadLetter{
 			MessageID: m.GetMessageId(), GroupID: m.GetGroupId(), Source: m.GetDeadLetterSource(), SentAtMs: m.GetSentAtMs(),
 			Receives: m.GetReceiveCount(), Reason: m.GetAttributes()["DeadLetterReason"].GetText(),
-			Description: m.GetAttributes()["DeadLetterErrorDescription"].GetText(), Body: m.GetBody(),
+			Description: m.GetAttributes()["DeadLetterErrorDescription"].GetText(), shown: transfer.Shown(m),
 		}
+		letters[i].Body, letters[i].Encoding = transfer.Body(m)
 	}
 	return letters, err
 }

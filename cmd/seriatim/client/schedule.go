@@ -117,7 +117,7 @@ func schedule(cmd *cobra.Command, n *native.Conn, p *printer, f *scheduleFlags, 
 	if err != nil {
 		return err
 	}
-	body, err := textOf(cmd, "body", args)
+	body, err := contentOf(cmd, "body", args)
 	if err != nil {
 		return err
 	}

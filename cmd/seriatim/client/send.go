@@ -55,7 +55,8 @@ func sendCommand(o *options) *cobra.Command {
 	f := &sendFlags{}
 	c := &cobra.Command{
 		Use: "send QUEUE [BODY]", Short: "Send a message, or many",
-		Long: "Send a message. Without BODY, or with -, the body is read from standard input. --file reads it from a file.\n\n" +
+		Long: "Send a message. Without BODY, or with -, the body is read from standard input. --file reads it from a file. A body\n" +
+			"may be any bytes. SQS clients receive bytes that are not text in base64.\n\n" +
 			"With --lines, each line of the file or of standard input is a message, but for empty ones. With --count, the message is\n" +
 			"sent so many times. In both cases, $i in the body, in --group and in --deduplication-id becomes the number of the message,\n" +
 			"from 1.",
@@ -103,18 +104,14 @@ func (f *sendFlags) input(cmd *cobra.Command, args []string) (io.Reader, func(),
 // body reads the whole body.
 func (f *sendFlags) body(cmd *cobra.Command, args []string) (string, error) {
 	if f.file == "" || f.file == "-" && len(args) == 1 {
-		return textOf(cmd, "body", append(args[:len(args):len(args)], f.dash()...))
+		return contentOf(cmd, "body", append(args[:len(args):len(args)], f.dash()...))
 	}
 	in, done, err := f.input(cmd, args)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	text, err := bodyFrom(in, "body")
-	if err != nil {
-		return "", err
-	}
-	return text, checkText("the body", text, binaryHint)
+	return bodyFrom(in, "body")
 }
 
 // dash returns the argument that asks for standard input, if the user named it as the file.
@@ -216,13 +213,13 @@ func (f *sendFlags) bodies(cmd *cobra.Command, args []string) (body func() (stri
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	lines, line := bufio.NewScanner(in), 0
+	lines, line := bufio.NewScanner(in), 0 // the last line that was read
 	lines.Buffer(nil, bodyBytesMax+1)
 	return func() (string, error) {
 		for lines.Scan() {
 			line++
 			if lines.Text() != "" {
-				return lines.Text(), checkText("line "+strconv.Itoa(line), lines.Text(), binaryHint)
+				return lines.Text(), nil
 			}
 		}
 		if errors.Is(lines.Err(), bufio.ErrTooLong) {
@@ -244,10 +241,12 @@ func numbered(model *api.Message, body string, i int64) *api.Message {
 		}
 		return new(replace(*s))
 	}
-	return &api.Message{
-		Body: replace(body), Attributes: model.GetAttributes(), TraceHeader: model.GetTraceHeader(), DelaySeconds: model.DelaySeconds,
+	m := &api.Message{
+		Attributes: model.GetAttributes(), TraceHeader: model.GetTraceHeader(), DelaySeconds: model.DelaySeconds,
 		GroupId: text(model.GroupId), DeduplicationId: text(model.DeduplicationId),
 	}
+	api.SetContent(m, replace(body))
+	return m
 }
 
 // sentMany prints the counts of many sends. err ended them early.

@@ -160,7 +160,7 @@ func (f *testFlags) test(cmd *cobra.Command, n *native.Conn, p *printer, args []
 	}
 	body := ""
 	if len(args) > 2 {
-		if body, err = textOf(cmd, "message", args[1:]); err != nil {
+		if body, err = contentOf(cmd, "message", args[1:]); err != nil {
 			return err
 		}
 	}

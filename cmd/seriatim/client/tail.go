@@ -158,7 +158,7 @@ func endOf(ctx context.Context, n *native.Conn, queue string) (uint64, error) {
 // matches reports whether a message passes the flags, as in msg find.
 func (t *messageTail) matches(m *api.PeekedMessage) bool {
 	message := m.GetMessage()
-	if t.group != "" && message.GetGroupId() != t.group || !strings.Contains(message.GetBody(), t.body) {
+	if t.group != "" && message.GetGroupId() != t.group || !strings.Contains(api.Content(message), t.body) {
 		return false
 	}
 	for name, value := range t.attributes {
@@ -177,7 +177,7 @@ func (t *messageTail) print(p *printer, m *api.PeekedMessage) error {
 	r := transfer.RecordOf(m)
 	switch p.format.Kind() {
 	case output.Table, output.Wide:
-		return t.printLine(p, &r)
+		return t.printLine(p, &r, m.GetMessage())
 	case output.JSON, output.Lines:
 		encoder := json.NewEncoder(p.out)
 		encoder.SetEscapeHTML(false)
@@ -197,7 +197,7 @@ func (t *messageTail) print(p *printer, m *api.PeekedMessage) error {
 }
 
 // printLine prints a message for people on one line.
-func (t *messageTail) printLine(p *printer, r *transfer.Record) error {
+func (t *messageTail) printLine(p *printer, r *transfer.Record, m *api.Delivery) error {
 	const columns = "%-20s  %-36s  %-16s  %6s  %9s  %s\n"
 	if !t.heading {
 		t.heading = true
@@ -205,7 +205,7 @@ func (t *messageTail) printLine(p *printer, r *transfer.Record) error {
 			return err
 		}
 	}
-	body := *r.Body
+	body := transfer.Shown(m)
 	if p.format.Kind() == output.Wide {
 		for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
 			body += "  " + name + "=" + attributeText(r.Attributes[name])
@@ -215,7 +215,7 @@ func (t *messageTail) printLine(p *printer, r *transfer.Record) error {
 	}
 	age := max(0, time.Since(time.UnixMilli(r.SentAtMs))).Round(time.Second).String()
 	_, err := fmt.Fprintf(p.out, columns, r.SequenceNumber, r.MessageID, output.Harmless(orDash(r.GroupID)), age,
-		strconv.Itoa(len(*r.Body)), output.Harmless(body))
+		strconv.Itoa(len(api.Content(m))), output.Harmless(body))
 	return err
 }
 

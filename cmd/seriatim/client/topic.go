@@ -225,7 +225,7 @@ func publishCommand(o *options) *cobra.Command {
 		Args:              arguments.OptionalLast("TOPIC", "MESSAGE"),
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			text, err := textOf(cmd, "message", args)
+			text, err := contentOf(cmd, "message", args)
 			if err != nil {
 				return err
 			}
@@ -234,7 +234,8 @@ func publishCommand(o *options) *cobra.Command {
 				return err
 			}
 			published := &api.TopicMessage{
-				Message: text, GroupId: m.GroupId, DeduplicationId: m.DeduplicationId, Attributes: m.GetAttributes(),
+				Message: m.GetBody(), BodyBytes: m.BodyBytes, GroupId: m.GroupId,
+				DeduplicationId: m.DeduplicationId, Attributes: m.GetAttributes(),
 			}
 			if cmd.Flags().Changed("subject") {
 				published.Subject = &subject

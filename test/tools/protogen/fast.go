@@ -105,6 +105,8 @@ func isSet(field *protogen.Field) string {
 	switch {
 	case field.Oneof != nil && !field.Oneof.Desc.IsSynthetic():
 		return "m." + field.Oneof.GoName + " != nil"
+	case field.Desc.HasPresence() && field.Desc.Kind() == protoreflect.BytesKind:
+		return name + " != nil"
 	case field.Desc.IsList(), field.Desc.IsMap(), field.Desc.Kind() == protoreflect.BytesKind:
 		return "len(" + name + ") > 0"
 	case field.Desc.HasPresence():

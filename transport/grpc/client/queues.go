@@ -158,11 +158,9 @@ func withID(m *Message) *Message {
 	if m.DeduplicationId != nil {
 		return m
 	}
-	id := newID()
-	return &Message{
-		Body: m.GetBody(), Attributes: m.GetAttributes(), GroupId: m.GroupId, DeduplicationId: &id,
-		DelaySeconds: m.DelaySeconds, TraceHeader: m.GetTraceHeader(), PartitionKey: m.GetPartitionKey(), EnqueueAtMs: m.GetEnqueueAtMs(),
-	}
+	out := like(m)
+	out.DeduplicationId, out.DelaySeconds, out.EnqueueAtMs = new(newID()), m.DelaySeconds, m.GetEnqueueAtMs()
+	return out
 }
 
 // ReceiveRequest names a queue to receive from. Its fields are as in the proto.

@@ -15,10 +15,8 @@ func (c *Client) Schedule(ctx context.Context, queue string, at time.Time, messa
 		if m.DeduplicationId == nil && !c.options.ContentDeduplication {
 			m = withID(m)
 		}
-		scheduled[i] = &Message{
-			Body: m.GetBody(), Attributes: m.GetAttributes(), GroupId: m.GroupId, DeduplicationId: m.DeduplicationId,
-			TraceHeader: m.GetTraceHeader(), PartitionKey: m.GetPartitionKey(), EnqueueAtMs: at.UnixMilli(),
-		}
+		scheduled[i] = like(m)
+		scheduled[i].EnqueueAtMs = at.UnixMilli()
 	}
 	in := &seriatimpb.ScheduleMessagesRequest{Queue: queue, Messages: scheduled}
 	out, repeated, err := call(ctx, c, true, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.ScheduleMessages, in)

@@ -102,7 +102,9 @@ func (m *Pending[M, R]) Wait(ctx context.Context) (*R, error) {
 // messages without an answer.
 func (c *Client) NewSender(ctx context.Context, queue string) *Sender {
 	return newPipeline(ctx, c, streamKind[Message, Result]{
-		fifo: isFIFO(queue), size: func(m *Message) int { return len(m.GetBody()) }, failure: (*Result).GetFailure,
+		fifo: isFIFO(queue), size: func(m *Message) int {
+			return len(m.GetBody()) + len(m.GetBodyBytes()) + len(m.GetAmqp().GetSections()) + len(m.GetAmqp().GetBody())
+		}, failure: (*Result).GetFailure,
 		withID: func(m *Message) *Message { return c.withIDs(queue, []*Message{m})[0] },
 		open: func(ctx context.Context, e *endpoint) (frames[Message, Result], error) {
 			stream, err := e.queues.SendStream(ctx)

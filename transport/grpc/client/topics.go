@@ -159,7 +159,8 @@ func (c *Client) withTopicID(topic string, m *TopicMessage) *TopicMessage {
 		return m
 	}
 	id := newID()
-	return &TopicMessage{Message: m.GetMessage(), Subject: m.Subject, Attributes: m.GetAttributes(), GroupId: m.GroupId,
+	return &TopicMessage{Message: m.GetMessage(), BodyBytes: m.BodyBytes, Amqp: m.GetAmqp(), Subject: m.Subject,
+		Attributes: m.GetAttributes(), GroupId: m.GroupId,
 		DeduplicationId: &id}
 }
 

@@ -45,7 +45,7 @@ func (s *fastOutgoingMessage) readFast(r fastReader) bool {
 
 // sizeFast returns the encoded size, or -1 if only the protobuf library encodes m.
 func (m *OutgoingMessage) sizeFast() (n int) {
-	if len(m.Attributes) > 0 || len(m.unknownFields) > 0 {
+	if len(m.Attributes) > 0 || len(m.Changes) > 0 || len(m.unknownFields) > 0 || m.Amqp != nil || m.BodyBytes != nil {
 		return -1
 	}
 	if m.Body != "" {

@@ -531,6 +531,7 @@ type AbandonRequest struct {
 	Queue          string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	Session        *SessionRef            `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
 	ReceiptHandles []string               `protobuf:"bytes,3,rep,name=receipt_handles,json=receiptHandles,proto3" json:"receipt_handles,omitempty"`
+	Changes        []*PropertyChange      `protobuf:"bytes,4,rep,name=changes,proto3" json:"changes,omitempty"` // of each message; up to 64 KiB for a message in all
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -582,6 +583,13 @@ func (x *AbandonRequest) GetSession() *SessionRef {
 func (x *AbandonRequest) GetReceiptHandles() []string {
 	if x != nil {
 		return x.ReceiptHandles
+	}
+	return nil
+}
+
+func (x *AbandonRequest) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
 	}
 	return nil
 }
@@ -651,6 +659,7 @@ type DeferRequest struct {
 	Queue          string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	Session        *SessionRef            `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
 	ReceiptHandles []string               `protobuf:"bytes,3,rep,name=receipt_handles,json=receiptHandles,proto3" json:"receipt_handles,omitempty"`
+	Changes        []*PropertyChange      `protobuf:"bytes,4,rep,name=changes,proto3" json:"changes,omitempty"` // as in AbandonRequest
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -706,11 +715,19 @@ func (x *DeferRequest) GetReceiptHandles() []string {
 	return nil
 }
 
+func (x *DeferRequest) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 type DeadLetterRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
 	Entries       []*DeadLetterEntry     `protobuf:"bytes,3,rep,name=entries,proto3" json:"entries,omitempty"`
+	Changes       []*PropertyChange      `protobuf:"bytes,4,rep,name=changes,proto3" json:"changes,omitempty"` // as in AbandonRequest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -762,6 +779,13 @@ func (x *DeadLetterRequest) GetSession() *SessionRef {
 func (x *DeadLetterRequest) GetEntries() []*DeadLetterEntry {
 	if x != nil {
 		return x.Entries
+	}
+	return nil
+}
+
+func (x *DeadLetterRequest) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
 	}
 	return nil
 }
@@ -1021,24 +1045,27 @@ const file_transport_grpc_messages_proto_rawDesc = "" +
 	"\x0fCompleteRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x121\n" +
 	"\asession\x18\x02 \x01(\v2\x17.seriatim.v1.SessionRefR\asession\x12'\n" +
-	"\x0freceipt_handles\x18\x03 \x03(\tR\x0ereceiptHandles\"\x82\x01\n" +
+	"\x0freceipt_handles\x18\x03 \x03(\tR\x0ereceiptHandles\"\xb9\x01\n" +
 	"\x0eAbandonRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x121\n" +
 	"\asession\x18\x02 \x01(\v2\x17.seriatim.v1.SessionRefR\asession\x12'\n" +
-	"\x0freceipt_handles\x18\x03 \x03(\tR\x0ereceiptHandles\"\x86\x01\n" +
+	"\x0freceipt_handles\x18\x03 \x03(\tR\x0ereceiptHandles\x125\n" +
+	"\achanges\x18\x04 \x03(\v2\x1b.seriatim.v1.PropertyChangeR\achanges\"\x86\x01\n" +
 	"\fRenewRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12'\n" +
 	"\x0freceipt_handles\x18\x02 \x03(\tR\x0ereceiptHandles\x12&\n" +
 	"\flock_seconds\x18\x03 \x01(\x05H\x00R\vlockSeconds\x88\x01\x01B\x0f\n" +
-	"\r_lock_seconds\"\x80\x01\n" +
+	"\r_lock_seconds\"\xb7\x01\n" +
 	"\fDeferRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x121\n" +
 	"\asession\x18\x02 \x01(\v2\x17.seriatim.v1.SessionRefR\asession\x12'\n" +
-	"\x0freceipt_handles\x18\x03 \x03(\tR\x0ereceiptHandles\"\x94\x01\n" +
+	"\x0freceipt_handles\x18\x03 \x03(\tR\x0ereceiptHandles\x125\n" +
+	"\achanges\x18\x04 \x03(\v2\x1b.seriatim.v1.PropertyChangeR\achanges\"\xcb\x01\n" +
 	"\x11DeadLetterRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x121\n" +
 	"\asession\x18\x02 \x01(\v2\x17.seriatim.v1.SessionRefR\asession\x126\n" +
-	"\aentries\x18\x03 \x03(\v2\x1c.seriatim.v1.DeadLetterEntryR\aentries\"r\n" +
+	"\aentries\x18\x03 \x03(\v2\x1c.seriatim.v1.DeadLetterEntryR\aentries\x125\n" +
+	"\achanges\x18\x04 \x03(\v2\x1b.seriatim.v1.PropertyChangeR\achanges\"r\n" +
 	"\x0fDeadLetterEntry\x12%\n" +
 	"\x0ereceipt_handle\x18\x01 \x01(\tR\rreceiptHandle\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12 \n" +
@@ -1110,6 +1137,7 @@ var file_transport_grpc_messages_proto_goTypes = []any{
 	(*Outcome)(nil),                  // 19: seriatim.v1.Outcome
 	(*Message)(nil),                  // 20: seriatim.v1.Message
 	(*SessionRef)(nil),               // 21: seriatim.v1.SessionRef
+	(*PropertyChange)(nil),           // 22: seriatim.v1.PropertyChange
 }
 var file_transport_grpc_messages_proto_depIdxs = []int32{
 	17, // 0: seriatim.v1.ScheduleMessagesRequest.messages:type_name -> seriatim.v1.OutgoingMessage
@@ -1120,35 +1148,38 @@ var file_transport_grpc_messages_proto_depIdxs = []int32{
 	0,  // 5: seriatim.v1.PeekedMessage.state:type_name -> seriatim.v1.MessageState
 	21, // 6: seriatim.v1.CompleteRequest.session:type_name -> seriatim.v1.SessionRef
 	21, // 7: seriatim.v1.AbandonRequest.session:type_name -> seriatim.v1.SessionRef
-	21, // 8: seriatim.v1.DeferRequest.session:type_name -> seriatim.v1.SessionRef
-	21, // 9: seriatim.v1.DeadLetterRequest.session:type_name -> seriatim.v1.SessionRef
-	13, // 10: seriatim.v1.DeadLetterRequest.entries:type_name -> seriatim.v1.DeadLetterEntry
-	19, // 11: seriatim.v1.SettleResponse.outcomes:type_name -> seriatim.v1.Outcome
-	21, // 12: seriatim.v1.ReceiveDeferredRequest.session:type_name -> seriatim.v1.SessionRef
-	20, // 13: seriatim.v1.ReceiveDeferredResponse.messages:type_name -> seriatim.v1.Message
-	1,  // 14: seriatim.v1.Messages.ScheduleMessages:input_type -> seriatim.v1.ScheduleMessagesRequest
-	3,  // 15: seriatim.v1.Messages.CancelScheduled:input_type -> seriatim.v1.CancelScheduledRequest
-	5,  // 16: seriatim.v1.Messages.Peek:input_type -> seriatim.v1.PeekRequest
-	8,  // 17: seriatim.v1.Messages.Complete:input_type -> seriatim.v1.CompleteRequest
-	9,  // 18: seriatim.v1.Messages.Abandon:input_type -> seriatim.v1.AbandonRequest
-	10, // 19: seriatim.v1.Messages.Renew:input_type -> seriatim.v1.RenewRequest
-	11, // 20: seriatim.v1.Messages.Defer:input_type -> seriatim.v1.DeferRequest
-	12, // 21: seriatim.v1.Messages.DeadLetter:input_type -> seriatim.v1.DeadLetterRequest
-	15, // 22: seriatim.v1.Messages.ReceiveDeferred:input_type -> seriatim.v1.ReceiveDeferredRequest
-	2,  // 23: seriatim.v1.Messages.ScheduleMessages:output_type -> seriatim.v1.ScheduleMessagesResponse
-	4,  // 24: seriatim.v1.Messages.CancelScheduled:output_type -> seriatim.v1.CancelScheduledResponse
-	6,  // 25: seriatim.v1.Messages.Peek:output_type -> seriatim.v1.PeekResponse
-	14, // 26: seriatim.v1.Messages.Complete:output_type -> seriatim.v1.SettleResponse
-	14, // 27: seriatim.v1.Messages.Abandon:output_type -> seriatim.v1.SettleResponse
-	14, // 28: seriatim.v1.Messages.Renew:output_type -> seriatim.v1.SettleResponse
-	14, // 29: seriatim.v1.Messages.Defer:output_type -> seriatim.v1.SettleResponse
-	14, // 30: seriatim.v1.Messages.DeadLetter:output_type -> seriatim.v1.SettleResponse
-	16, // 31: seriatim.v1.Messages.ReceiveDeferred:output_type -> seriatim.v1.ReceiveDeferredResponse
-	23, // [23:32] is the sub-list for method output_type
-	14, // [14:23] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	22, // 8: seriatim.v1.AbandonRequest.changes:type_name -> seriatim.v1.PropertyChange
+	21, // 9: seriatim.v1.DeferRequest.session:type_name -> seriatim.v1.SessionRef
+	22, // 10: seriatim.v1.DeferRequest.changes:type_name -> seriatim.v1.PropertyChange
+	21, // 11: seriatim.v1.DeadLetterRequest.session:type_name -> seriatim.v1.SessionRef
+	13, // 12: seriatim.v1.DeadLetterRequest.entries:type_name -> seriatim.v1.DeadLetterEntry
+	22, // 13: seriatim.v1.DeadLetterRequest.changes:type_name -> seriatim.v1.PropertyChange
+	19, // 14: seriatim.v1.SettleResponse.outcomes:type_name -> seriatim.v1.Outcome
+	21, // 15: seriatim.v1.ReceiveDeferredRequest.session:type_name -> seriatim.v1.SessionRef
+	20, // 16: seriatim.v1.ReceiveDeferredResponse.messages:type_name -> seriatim.v1.Message
+	1,  // 17: seriatim.v1.Messages.ScheduleMessages:input_type -> seriatim.v1.ScheduleMessagesRequest
+	3,  // 18: seriatim.v1.Messages.CancelScheduled:input_type -> seriatim.v1.CancelScheduledRequest
+	5,  // 19: seriatim.v1.Messages.Peek:input_type -> seriatim.v1.PeekRequest
+	8,  // 20: seriatim.v1.Messages.Complete:input_type -> seriatim.v1.CompleteRequest
+	9,  // 21: seriatim.v1.Messages.Abandon:input_type -> seriatim.v1.AbandonRequest
+	10, // 22: seriatim.v1.Messages.Renew:input_type -> seriatim.v1.RenewRequest
+	11, // 23: seriatim.v1.Messages.Defer:input_type -> seriatim.v1.DeferRequest
+	12, // 24: seriatim.v1.Messages.DeadLetter:input_type -> seriatim.v1.DeadLetterRequest
+	15, // 25: seriatim.v1.Messages.ReceiveDeferred:input_type -> seriatim.v1.ReceiveDeferredRequest
+	2,  // 26: seriatim.v1.Messages.ScheduleMessages:output_type -> seriatim.v1.ScheduleMessagesResponse
+	4,  // 27: seriatim.v1.Messages.CancelScheduled:output_type -> seriatim.v1.CancelScheduledResponse
+	6,  // 28: seriatim.v1.Messages.Peek:output_type -> seriatim.v1.PeekResponse
+	14, // 29: seriatim.v1.Messages.Complete:output_type -> seriatim.v1.SettleResponse
+	14, // 30: seriatim.v1.Messages.Abandon:output_type -> seriatim.v1.SettleResponse
+	14, // 31: seriatim.v1.Messages.Renew:output_type -> seriatim.v1.SettleResponse
+	14, // 32: seriatim.v1.Messages.Defer:output_type -> seriatim.v1.SettleResponse
+	14, // 33: seriatim.v1.Messages.DeadLetter:output_type -> seriatim.v1.SettleResponse
+	16, // 34: seriatim.v1.Messages.ReceiveDeferred:output_type -> seriatim.v1.ReceiveDeferredResponse
+	26, // [26:35] is the sub-list for method output_type
+	17, // [17:26] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_transport_grpc_messages_proto_init() }

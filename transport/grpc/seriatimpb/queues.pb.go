@@ -39,6 +39,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// MessageFormat is the format in which a message is stored.
+type MessageFormat int32
+
+const (
+	MessageFormat_MESSAGE_FORMAT_TEXT  MessageFormat = 0
+	MessageFormat_MESSAGE_FORMAT_BYTES MessageFormat = 1
+	MessageFormat_MESSAGE_FORMAT_AMQP  MessageFormat = 2
+)
+
+// Enum value maps for MessageFormat.
+var (
+	MessageFormat_name = map[int32]string{
+		0: "MESSAGE_FORMAT_TEXT",
+		1: "MESSAGE_FORMAT_BYTES",
+		2: "MESSAGE_FORMAT_AMQP",
+	}
+	MessageFormat_value = map[string]int32{
+		"MESSAGE_FORMAT_TEXT":  0,
+		"MESSAGE_FORMAT_BYTES": 1,
+		"MESSAGE_FORMAT_AMQP":  2,
+	}
+)
+
+func (x MessageFormat) Enum() *MessageFormat {
+	p := new(MessageFormat)
+	*p = x
+	return p
+}
+
+func (x MessageFormat) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MessageFormat) Descriptor() protoreflect.EnumDescriptor {
+	return file_transport_grpc_queues_proto_enumTypes[0].Descriptor()
+}
+
+func (MessageFormat) Type() protoreflect.EnumType {
+	return &file_transport_grpc_queues_proto_enumTypes[0]
+}
+
+func (x MessageFormat) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MessageFormat.Descriptor instead.
+func (MessageFormat) EnumDescriptor() ([]byte, []int) {
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{0}
+}
+
 type MoveTaskStatus int32
 
 const (
@@ -78,11 +128,11 @@ func (x MoveTaskStatus) String() string {
 }
 
 func (MoveTaskStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_transport_grpc_queues_proto_enumTypes[0].Descriptor()
+	return file_transport_grpc_queues_proto_enumTypes[1].Descriptor()
 }
 
 func (MoveTaskStatus) Type() protoreflect.EnumType {
-	return &file_transport_grpc_queues_proto_enumTypes[0]
+	return &file_transport_grpc_queues_proto_enumTypes[1]
 }
 
 func (x MoveTaskStatus) Number() protoreflect.EnumNumber {
@@ -91,7 +141,7 @@ func (x MoveTaskStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MoveTaskStatus.Descriptor instead.
 func (MoveTaskStatus) EnumDescriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{0}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{1}
 }
 
 type SettlementKind int32
@@ -137,11 +187,11 @@ func (x SettlementKind) String() string {
 }
 
 func (SettlementKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_transport_grpc_queues_proto_enumTypes[1].Descriptor()
+	return file_transport_grpc_queues_proto_enumTypes[2].Descriptor()
 }
 
 func (SettlementKind) Type() protoreflect.EnumType {
-	return &file_transport_grpc_queues_proto_enumTypes[1]
+	return &file_transport_grpc_queues_proto_enumTypes[2]
 }
 
 func (x SettlementKind) Number() protoreflect.EnumNumber {
@@ -150,7 +200,7 @@ func (x SettlementKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SettlementKind.Descriptor instead.
 func (SettlementKind) EnumDescriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{1}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{2}
 }
 
 type CreateQueueRequest struct {
@@ -1381,29 +1431,161 @@ func (*Attribute_Text) isAttribute_Value() {}
 
 func (*Attribute_Binary) isAttribute_Value() {}
 
-// OutgoingMessage is a message to send. Body and attributes have up to 1 MiB, in
-// total over all messages of a call.
+// AMQPContent is a message of AMQP 1.0, as encoded by its sender.
+type AMQPContent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sections before the body: header, annotations, properties and application properties.
+	Sections []byte `protobuf:"bytes,1,opt,name=sections,proto3" json:"sections,omitempty"`
+	// The body sections and the footer. Absent if the body is one data section in its shortest
+	// encoding, with the content in body_bytes.
+	Body []byte `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
+	// Of a received message: the names of its attributes that are not in the sections, such as
+	// DeadLetterReason.
+	AttributesBeside []string `protobuf:"bytes,3,rep,name=attributes_beside,json=attributesBeside,proto3" json:"attributes_beside,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *AMQPContent) Reset() {
+	*x = AMQPContent{}
+	mi := &file_transport_grpc_queues_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AMQPContent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AMQPContent) ProtoMessage() {}
+
+func (x *AMQPContent) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_queues_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AMQPContent.ProtoReflect.Descriptor instead.
+func (*AMQPContent) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *AMQPContent) GetSections() []byte {
+	if x != nil {
+		return x.Sections
+	}
+	return nil
+}
+
+func (x *AMQPContent) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *AMQPContent) GetAttributesBeside() []string {
+	if x != nil {
+		return x.AttributesBeside
+	}
+	return nil
+}
+
+// PropertyChange sets or removes a property after the message was sent.
+type PropertyChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	System        bool                   `protobuf:"varint,1,opt,name=system,proto3" json:"system,omitempty"` // a field of the properties section, such as subject; else an application property
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Value         []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"` // encoded as in AMQP 1.0; empty: removed
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PropertyChange) Reset() {
+	*x = PropertyChange{}
+	mi := &file_transport_grpc_queues_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PropertyChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PropertyChange) ProtoMessage() {}
+
+func (x *PropertyChange) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_queues_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PropertyChange.ProtoReflect.Descriptor instead.
+func (*PropertyChange) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *PropertyChange) GetSystem() bool {
+	if x != nil {
+		return x.System
+	}
+	return false
+}
+
+func (x *PropertyChange) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PropertyChange) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+// OutgoingMessage is a message to send. Body, attributes and AMQP sections have up to 1 MiB, in
+// total over all messages of a call. The body is one of body, body_bytes and amqp.body.
 type OutgoingMessage struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Body            string                 `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
-	Attributes      map[string]*Attribute  `protobuf:"bytes,2,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // up to 10
-	GroupId         *string                `protobuf:"bytes,3,opt,name=group_id,json=groupId,proto3,oneof" json:"group_id,omitempty"`
-	DeduplicationId *string                `protobuf:"bytes,4,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
-	DelaySeconds    *int32                 `protobuf:"varint,5,opt,name=delay_seconds,json=delaySeconds,proto3,oneof" json:"delay_seconds,omitempty"` // 0 to 900; standard queues only
-	TraceHeader     string                 `protobuf:"bytes,6,opt,name=trace_header,json=traceHeader,proto3" json:"trace_header,omitempty"`           // AWSTraceHeader
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Body       string                 `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`                                                                                       // text, with the characters of XML; use body_bytes for any other
+	Attributes map[string]*Attribute  `protobuf:"bytes,2,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // any number and names; SQS sees those it permits
+	// 1 to 128 characters. Given, but empty: the group with the empty name, which is U+0000 in
+	// received messages.
+	GroupId         *string `protobuf:"bytes,3,opt,name=group_id,json=groupId,proto3,oneof" json:"group_id,omitempty"`
+	DeduplicationId *string `protobuf:"bytes,4,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"` // 1 to 128 characters
+	DelaySeconds    *int32  `protobuf:"varint,5,opt,name=delay_seconds,json=delaySeconds,proto3,oneof" json:"delay_seconds,omitempty"`         // 0 to 900; standard queues only
+	TraceHeader     string  `protobuf:"bytes,6,opt,name=trace_header,json=traceHeader,proto3" json:"trace_header,omitempty"`                   // AWSTraceHeader
 	// FIFO queues only: with DeduplicationScope=partitionKey, a deduplication id is
 	// unique within this key. It must equal the group id if both are given.
 	PartitionKey string `protobuf:"bytes,7,opt,name=partition_key,json=partitionKey,proto3" json:"partition_key,omitempty"`
 	// FIFO queues only: the time, in milliseconds since 1970, at which the message is
 	// enqueued as if it was sent then. 0 or a past time: at once.
-	EnqueueAtMs   int64 `protobuf:"varint,8,opt,name=enqueue_at_ms,json=enqueueAtMs,proto3" json:"enqueue_at_ms,omitempty"`
+	EnqueueAtMs   int64             `protobuf:"varint,8,opt,name=enqueue_at_ms,json=enqueueAtMs,proto3" json:"enqueue_at_ms,omitempty"`
+	BodyBytes     []byte            `protobuf:"bytes,9,opt,name=body_bytes,json=bodyBytes,proto3,oneof" json:"body_bytes,omitempty"` // any bytes, perhaps none
+	Amqp          *AMQPContent      `protobuf:"bytes,10,opt,name=amqp,proto3" json:"amqp,omitempty"`
+	Changes       []*PropertyChange `protobuf:"bytes,11,rep,name=changes,proto3" json:"changes,omitempty"` // of a message that was exported with them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OutgoingMessage) Reset() {
 	*x = OutgoingMessage{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[25]
+	mi := &file_transport_grpc_queues_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1597,7 @@ func (x *OutgoingMessage) String() string {
 func (*OutgoingMessage) ProtoMessage() {}
 
 func (x *OutgoingMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[25]
+	mi := &file_transport_grpc_queues_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1610,7 @@ func (x *OutgoingMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutgoingMessage.ProtoReflect.Descriptor instead.
 func (*OutgoingMessage) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{25}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OutgoingMessage) GetBody() string {
@@ -1487,6 +1669,27 @@ func (x *OutgoingMessage) GetEnqueueAtMs() int64 {
 	return 0
 }
 
+func (x *OutgoingMessage) GetBodyBytes() []byte {
+	if x != nil {
+		return x.BodyBytes
+	}
+	return nil
+}
+
+func (x *OutgoingMessage) GetAmqp() *AMQPContent {
+	if x != nil {
+		return x.Amqp
+	}
+	return nil
+}
+
+func (x *OutgoingMessage) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 // Failure is the error of one entry of a call.
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1499,7 +1702,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[26]
+	mi := &file_transport_grpc_queues_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1714,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[26]
+	mi := &file_transport_grpc_queues_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1727,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{26}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Failure) GetCode() int32 {
@@ -1568,7 +1771,7 @@ type SendResult struct {
 
 func (x *SendResult) Reset() {
 	*x = SendResult{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[27]
+	mi := &file_transport_grpc_queues_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1783,7 @@ func (x *SendResult) String() string {
 func (*SendResult) ProtoMessage() {}
 
 func (x *SendResult) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[27]
+	mi := &file_transport_grpc_queues_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1796,7 @@ func (x *SendResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendResult.ProtoReflect.Descriptor instead.
 func (*SendResult) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{27}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SendResult) GetFailure() *Failure {
@@ -1648,7 +1851,7 @@ type SendRequest struct {
 
 func (x *SendRequest) Reset() {
 	*x = SendRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[28]
+	mi := &file_transport_grpc_queues_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +1863,7 @@ func (x *SendRequest) String() string {
 func (*SendRequest) ProtoMessage() {}
 
 func (x *SendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[28]
+	mi := &file_transport_grpc_queues_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +1876,7 @@ func (x *SendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendRequest.ProtoReflect.Descriptor instead.
 func (*SendRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{28}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SendRequest) GetQueue() string {
@@ -1699,7 +1902,7 @@ type SendResponse struct {
 
 func (x *SendResponse) Reset() {
 	*x = SendResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[29]
+	mi := &file_transport_grpc_queues_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1914,7 @@ func (x *SendResponse) String() string {
 func (*SendResponse) ProtoMessage() {}
 
 func (x *SendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[29]
+	mi := &file_transport_grpc_queues_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1927,7 @@ func (x *SendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendResponse.ProtoReflect.Descriptor instead.
 func (*SendResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{29}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SendResponse) GetResults() []*SendResult {
@@ -1755,7 +1958,7 @@ type ReceiveRequest struct {
 
 func (x *ReceiveRequest) Reset() {
 	*x = ReceiveRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[30]
+	mi := &file_transport_grpc_queues_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1970,7 @@ func (x *ReceiveRequest) String() string {
 func (*ReceiveRequest) ProtoMessage() {}
 
 func (x *ReceiveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[30]
+	mi := &file_transport_grpc_queues_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1983,7 @@ func (x *ReceiveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveRequest.ProtoReflect.Descriptor instead.
 func (*ReceiveRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{30}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReceiveRequest) GetQueue() string {
@@ -1843,7 +2046,7 @@ type SessionRef struct {
 
 func (x *SessionRef) Reset() {
 	*x = SessionRef{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[31]
+	mi := &file_transport_grpc_queues_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +2058,7 @@ func (x *SessionRef) String() string {
 func (*SessionRef) ProtoMessage() {}
 
 func (x *SessionRef) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[31]
+	mi := &file_transport_grpc_queues_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +2071,7 @@ func (x *SessionRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRef.ProtoReflect.Descriptor instead.
 func (*SessionRef) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{31}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SessionRef) GetSessionId() string {
@@ -1896,7 +2099,7 @@ type ReceiveResponse struct {
 
 func (x *ReceiveResponse) Reset() {
 	*x = ReceiveResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[32]
+	mi := &file_transport_grpc_queues_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +2111,7 @@ func (x *ReceiveResponse) String() string {
 func (*ReceiveResponse) ProtoMessage() {}
 
 func (x *ReceiveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[32]
+	mi := &file_transport_grpc_queues_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +2124,7 @@ func (x *ReceiveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveResponse.ProtoReflect.Descriptor instead.
 func (*ReceiveResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{32}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReceiveResponse) GetMessages() []*Message {
@@ -1961,13 +2164,21 @@ type Message struct {
 	SenderId          string                 `protobuf:"bytes,11,opt,name=sender_id,json=senderId,proto3" json:"sender_id,omitempty"`
 	TraceHeader       string                 `protobuf:"bytes,12,opt,name=trace_header,json=traceHeader,proto3" json:"trace_header,omitempty"`
 	DeadLetterSource  string                 `protobuf:"bytes,13,opt,name=dead_letter_source,json=deadLetterSource,proto3" json:"dead_letter_source,omitempty"` // name of the queue it was dead-lettered from
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The format tells which fields have the body. TEXT: body. BYTES: body_bytes. AMQP: body_bytes
+	// has the content of data sections, or of a string or binary value; the fields of amqp have all
+	// bytes of the message. The attributes include the application properties, as changed: the
+	// suffix of a data type is the type in AMQP, as in Number.int.
+	Format        MessageFormat     `protobuf:"varint,14,opt,name=format,proto3,enum=seriatim.v1.MessageFormat" json:"format,omitempty"`
+	BodyBytes     []byte            `protobuf:"bytes,15,opt,name=body_bytes,json=bodyBytes,proto3" json:"body_bytes,omitempty"`
+	Amqp          *AMQPContent      `protobuf:"bytes,16,opt,name=amqp,proto3" json:"amqp,omitempty"`
+	Changes       []*PropertyChange `protobuf:"bytes,17,rep,name=changes,proto3" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[33]
+	mi := &file_transport_grpc_queues_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2190,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[33]
+	mi := &file_transport_grpc_queues_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2203,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{33}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Message) GetMessageId() string {
@@ -2086,6 +2297,34 @@ func (x *Message) GetDeadLetterSource() string {
 	return ""
 }
 
+func (x *Message) GetFormat() MessageFormat {
+	if x != nil {
+		return x.Format
+	}
+	return MessageFormat_MESSAGE_FORMAT_TEXT
+}
+
+func (x *Message) GetBodyBytes() []byte {
+	if x != nil {
+		return x.BodyBytes
+	}
+	return nil
+}
+
+func (x *Message) GetAmqp() *AMQPContent {
+	if x != nil {
+		return x.Amqp
+	}
+	return nil
+}
+
+func (x *Message) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 type DeleteRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Queue          string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -2096,7 +2335,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[34]
+	mi := &file_transport_grpc_queues_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2347,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[34]
+	mi := &file_transport_grpc_queues_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2360,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{34}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DeleteRequest) GetQueue() string {
@@ -2147,7 +2386,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[35]
+	mi := &file_transport_grpc_queues_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2398,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[35]
+	mi := &file_transport_grpc_queues_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2411,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{35}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteResponse) GetOutcomes() []*Outcome {
@@ -2192,7 +2431,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[36]
+	mi := &file_transport_grpc_queues_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2443,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[36]
+	mi := &file_transport_grpc_queues_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2456,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{36}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Outcome) GetFailure() *Failure {
@@ -2237,7 +2476,7 @@ type ChangeVisibilityRequest struct {
 
 func (x *ChangeVisibilityRequest) Reset() {
 	*x = ChangeVisibilityRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[37]
+	mi := &file_transport_grpc_queues_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2488,7 @@ func (x *ChangeVisibilityRequest) String() string {
 func (*ChangeVisibilityRequest) ProtoMessage() {}
 
 func (x *ChangeVisibilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[37]
+	mi := &file_transport_grpc_queues_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2501,7 @@ func (x *ChangeVisibilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeVisibilityRequest.ProtoReflect.Descriptor instead.
 func (*ChangeVisibilityRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{37}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChangeVisibilityRequest) GetQueue() string {
@@ -2289,7 +2528,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[38]
+	mi := &file_transport_grpc_queues_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2540,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[38]
+	mi := &file_transport_grpc_queues_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2553,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{38}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *VisibilityEntry) GetReceiptHandle() string {
@@ -2340,7 +2579,7 @@ type ChangeVisibilityResponse struct {
 
 func (x *ChangeVisibilityResponse) Reset() {
 	*x = ChangeVisibilityResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[39]
+	mi := &file_transport_grpc_queues_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2352,7 +2591,7 @@ func (x *ChangeVisibilityResponse) String() string {
 func (*ChangeVisibilityResponse) ProtoMessage() {}
 
 func (x *ChangeVisibilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[39]
+	mi := &file_transport_grpc_queues_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2365,7 +2604,7 @@ func (x *ChangeVisibilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeVisibilityResponse.ProtoReflect.Descriptor instead.
 func (*ChangeVisibilityResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{39}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChangeVisibilityResponse) GetOutcomes() []*Outcome {
@@ -2386,7 +2625,7 @@ type StartMoveTaskRequest struct {
 
 func (x *StartMoveTaskRequest) Reset() {
 	*x = StartMoveTaskRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[40]
+	mi := &file_transport_grpc_queues_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2637,7 @@ func (x *StartMoveTaskRequest) String() string {
 func (*StartMoveTaskRequest) ProtoMessage() {}
 
 func (x *StartMoveTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[40]
+	mi := &file_transport_grpc_queues_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2650,7 @@ func (x *StartMoveTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTaskRequest.ProtoReflect.Descriptor instead.
 func (*StartMoveTaskRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{40}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StartMoveTaskRequest) GetSource() string {
@@ -2444,7 +2683,7 @@ type StartMoveTaskResponse struct {
 
 func (x *StartMoveTaskResponse) Reset() {
 	*x = StartMoveTaskResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[41]
+	mi := &file_transport_grpc_queues_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2695,7 @@ func (x *StartMoveTaskResponse) String() string {
 func (*StartMoveTaskResponse) ProtoMessage() {}
 
 func (x *StartMoveTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[41]
+	mi := &file_transport_grpc_queues_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2708,7 @@ func (x *StartMoveTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTaskResponse.ProtoReflect.Descriptor instead.
 func (*StartMoveTaskResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{41}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StartMoveTaskResponse) GetTaskId() string {
@@ -2489,7 +2728,7 @@ type CancelMoveTaskRequest struct {
 
 func (x *CancelMoveTaskRequest) Reset() {
 	*x = CancelMoveTaskRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[42]
+	mi := &file_transport_grpc_queues_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2501,7 +2740,7 @@ func (x *CancelMoveTaskRequest) String() string {
 func (*CancelMoveTaskRequest) ProtoMessage() {}
 
 func (x *CancelMoveTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[42]
+	mi := &file_transport_grpc_queues_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2514,7 +2753,7 @@ func (x *CancelMoveTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelMoveTaskRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{42}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CancelMoveTaskRequest) GetSource() string {
@@ -2540,7 +2779,7 @@ type CancelMoveTaskResponse struct {
 
 func (x *CancelMoveTaskResponse) Reset() {
 	*x = CancelMoveTaskResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[43]
+	mi := &file_transport_grpc_queues_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2791,7 @@ func (x *CancelMoveTaskResponse) String() string {
 func (*CancelMoveTaskResponse) ProtoMessage() {}
 
 func (x *CancelMoveTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[43]
+	mi := &file_transport_grpc_queues_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2804,7 @@ func (x *CancelMoveTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelMoveTaskResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{43}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CancelMoveTaskResponse) GetMoved() int64 {
@@ -2585,7 +2824,7 @@ type ListMoveTasksRequest struct {
 
 func (x *ListMoveTasksRequest) Reset() {
 	*x = ListMoveTasksRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[44]
+	mi := &file_transport_grpc_queues_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2597,7 +2836,7 @@ func (x *ListMoveTasksRequest) String() string {
 func (*ListMoveTasksRequest) ProtoMessage() {}
 
 func (x *ListMoveTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[44]
+	mi := &file_transport_grpc_queues_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2610,7 +2849,7 @@ func (x *ListMoveTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMoveTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListMoveTasksRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{44}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListMoveTasksRequest) GetSource() string {
@@ -2636,7 +2875,7 @@ type ListMoveTasksResponse struct {
 
 func (x *ListMoveTasksResponse) Reset() {
 	*x = ListMoveTasksResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[45]
+	mi := &file_transport_grpc_queues_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2887,7 @@ func (x *ListMoveTasksResponse) String() string {
 func (*ListMoveTasksResponse) ProtoMessage() {}
 
 func (x *ListMoveTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[45]
+	mi := &file_transport_grpc_queues_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2900,7 @@ func (x *ListMoveTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMoveTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListMoveTasksResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{45}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListMoveTasksResponse) GetTasks() []*MoveTask {
@@ -2688,7 +2927,7 @@ type MoveTask struct {
 
 func (x *MoveTask) Reset() {
 	*x = MoveTask{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[46]
+	mi := &file_transport_grpc_queues_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2939,7 @@ func (x *MoveTask) String() string {
 func (*MoveTask) ProtoMessage() {}
 
 func (x *MoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[46]
+	mi := &file_transport_grpc_queues_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2952,7 @@ func (x *MoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveTask.ProtoReflect.Descriptor instead.
 func (*MoveTask) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{46}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *MoveTask) GetTaskId() string {
@@ -2792,7 +3031,7 @@ type SendStreamRequest struct {
 
 func (x *SendStreamRequest) Reset() {
 	*x = SendStreamRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[47]
+	mi := &file_transport_grpc_queues_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +3043,7 @@ func (x *SendStreamRequest) String() string {
 func (*SendStreamRequest) ProtoMessage() {}
 
 func (x *SendStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[47]
+	mi := &file_transport_grpc_queues_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2817,7 +3056,7 @@ func (x *SendStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendStreamRequest.ProtoReflect.Descriptor instead.
 func (*SendStreamRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{47}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SendStreamRequest) GetQueue() string {
@@ -2856,7 +3095,7 @@ type SendStreamResponse struct {
 
 func (x *SendStreamResponse) Reset() {
 	*x = SendStreamResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[48]
+	mi := &file_transport_grpc_queues_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +3107,7 @@ func (x *SendStreamResponse) String() string {
 func (*SendStreamResponse) ProtoMessage() {}
 
 func (x *SendStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[48]
+	mi := &file_transport_grpc_queues_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +3120,7 @@ func (x *SendStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendStreamResponse.ProtoReflect.Descriptor instead.
 func (*SendStreamResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{48}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SendStreamResponse) GetFirstNumber() uint64 {
@@ -2919,7 +3158,7 @@ type ConsumeRequest struct {
 
 func (x *ConsumeRequest) Reset() {
 	*x = ConsumeRequest{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[49]
+	mi := &file_transport_grpc_queues_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3170,7 @@ func (x *ConsumeRequest) String() string {
 func (*ConsumeRequest) ProtoMessage() {}
 
 func (x *ConsumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[49]
+	mi := &file_transport_grpc_queues_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3183,7 @@ func (x *ConsumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeRequest.ProtoReflect.Descriptor instead.
 func (*ConsumeRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{49}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ConsumeRequest) GetRequest() isConsumeRequest_Request {
@@ -3024,7 +3263,7 @@ type ConsumeOpen struct {
 
 func (x *ConsumeOpen) Reset() {
 	*x = ConsumeOpen{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[50]
+	mi := &file_transport_grpc_queues_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +3275,7 @@ func (x *ConsumeOpen) String() string {
 func (*ConsumeOpen) ProtoMessage() {}
 
 func (x *ConsumeOpen) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[50]
+	mi := &file_transport_grpc_queues_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +3288,7 @@ func (x *ConsumeOpen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeOpen.ProtoReflect.Descriptor instead.
 func (*ConsumeOpen) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{50}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ConsumeOpen) GetQueue() string {
@@ -3115,7 +3354,7 @@ type ConsumeSession struct {
 
 func (x *ConsumeSession) Reset() {
 	*x = ConsumeSession{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[51]
+	mi := &file_transport_grpc_queues_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +3366,7 @@ func (x *ConsumeSession) String() string {
 func (*ConsumeSession) ProtoMessage() {}
 
 func (x *ConsumeSession) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[51]
+	mi := &file_transport_grpc_queues_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +3379,7 @@ func (x *ConsumeSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSession.ProtoReflect.Descriptor instead.
 func (*ConsumeSession) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{51}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ConsumeSession) GetLocked() *SessionRef {
@@ -3194,7 +3433,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[52]
+	mi := &file_transport_grpc_queues_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3206,7 +3445,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[52]
+	mi := &file_transport_grpc_queues_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3219,7 +3458,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{52}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Settlement) GetNumber() uint64 {
@@ -3279,7 +3518,7 @@ type ConsumeResponse struct {
 
 func (x *ConsumeResponse) Reset() {
 	*x = ConsumeResponse{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[53]
+	mi := &file_transport_grpc_queues_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3291,7 +3530,7 @@ func (x *ConsumeResponse) String() string {
 func (*ConsumeResponse) ProtoMessage() {}
 
 func (x *ConsumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[53]
+	mi := &file_transport_grpc_queues_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3304,7 +3543,7 @@ func (x *ConsumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{53}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ConsumeResponse) GetResponse() isConsumeResponse_Response {
@@ -3392,7 +3631,7 @@ type ConsumeOpened struct {
 
 func (x *ConsumeOpened) Reset() {
 	*x = ConsumeOpened{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[54]
+	mi := &file_transport_grpc_queues_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +3643,7 @@ func (x *ConsumeOpened) String() string {
 func (*ConsumeOpened) ProtoMessage() {}
 
 func (x *ConsumeOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[54]
+	mi := &file_transport_grpc_queues_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +3656,7 @@ func (x *ConsumeOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeOpened.ProtoReflect.Descriptor instead.
 func (*ConsumeOpened) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{54}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ConsumeOpened) GetNextAttemptId() string {
@@ -3459,7 +3698,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[55]
+	mi := &file_transport_grpc_queues_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3710,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[55]
+	mi := &file_transport_grpc_queues_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3723,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{55}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Delivery) GetMessages() []*Message {
@@ -3518,7 +3757,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[56]
+	mi := &file_transport_grpc_queues_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3530,7 +3769,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[56]
+	mi := &file_transport_grpc_queues_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3543,7 +3782,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{56}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Settled) GetNumber() uint64 {
@@ -3571,7 +3810,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_transport_grpc_queues_proto_msgTypes[57]
+	mi := &file_transport_grpc_queues_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3583,7 +3822,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_queues_proto_msgTypes[57]
+	mi := &file_transport_grpc_queues_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3596,7 +3835,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{57}
+	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Lost) GetReceiptHandles() []string {
@@ -3700,7 +3939,15 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\tdata_type\x18\x01 \x01(\tR\bdataType\x12\x14\n" +
 	"\x04text\x18\x02 \x01(\tH\x00R\x04text\x12\x18\n" +
 	"\x06binary\x18\x03 \x01(\fH\x00R\x06binaryB\a\n" +
-	"\x05value\"\xe4\x03\n" +
+	"\x05value\"j\n" +
+	"\vAMQPContent\x12\x1a\n" +
+	"\bsections\x18\x01 \x01(\fR\bsections\x12\x12\n" +
+	"\x04body\x18\x02 \x01(\fR\x04body\x12+\n" +
+	"\x11attributes_beside\x18\x03 \x03(\tR\x10attributesBeside\"R\n" +
+	"\x0ePropertyChange\x12\x16\n" +
+	"\x06system\x18\x01 \x01(\bR\x06system\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\xfc\x04\n" +
 	"\x0fOutgoingMessage\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body\x12L\n" +
 	"\n" +
@@ -3711,13 +3958,19 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\rdelay_seconds\x18\x05 \x01(\x05H\x02R\fdelaySeconds\x88\x01\x01\x12!\n" +
 	"\ftrace_header\x18\x06 \x01(\tR\vtraceHeader\x12#\n" +
 	"\rpartition_key\x18\a \x01(\tR\fpartitionKey\x12\"\n" +
-	"\renqueue_at_ms\x18\b \x01(\x03R\venqueueAtMs\x1aU\n" +
+	"\renqueue_at_ms\x18\b \x01(\x03R\venqueueAtMs\x12\"\n" +
+	"\n" +
+	"body_bytes\x18\t \x01(\fH\x03R\tbodyBytes\x88\x01\x01\x12,\n" +
+	"\x04amqp\x18\n" +
+	" \x01(\v2\x18.seriatim.v1.AMQPContentR\x04amqp\x125\n" +
+	"\achanges\x18\v \x03(\v2\x1b.seriatim.v1.PropertyChangeR\achanges\x1aU\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.seriatim.v1.AttributeR\x05value:\x028\x01B\v\n" +
 	"\t_group_idB\x13\n" +
 	"\x11_deduplication_idB\x10\n" +
-	"\x0e_delay_seconds\"O\n" +
+	"\x0e_delay_secondsB\r\n" +
+	"\v_body_bytes\"O\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -3760,7 +4013,7 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\bmessages\x18\x01 \x03(\v2\x14.seriatim.v1.MessageR\bmessages\x12\x1d\n" +
 	"\n" +
 	"attempt_id\x18\x02 \x01(\tR\tattemptId\x12\x1a\n" +
-	"\breplayed\x18\x03 \x01(\bR\breplayed\"\xd1\x04\n" +
+	"\breplayed\x18\x03 \x01(\bR\breplayed\"\x89\x06\n" +
 	"\aMessage\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12%\n" +
@@ -3779,7 +4032,12 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	" \x01(\x03R\freceiveCount\x12\x1b\n" +
 	"\tsender_id\x18\v \x01(\tR\bsenderId\x12!\n" +
 	"\ftrace_header\x18\f \x01(\tR\vtraceHeader\x12,\n" +
-	"\x12dead_letter_source\x18\r \x01(\tR\x10deadLetterSource\x1aU\n" +
+	"\x12dead_letter_source\x18\r \x01(\tR\x10deadLetterSource\x122\n" +
+	"\x06format\x18\x0e \x01(\x0e2\x1a.seriatim.v1.MessageFormatR\x06format\x12\x1d\n" +
+	"\n" +
+	"body_bytes\x18\x0f \x01(\fR\tbodyBytes\x12,\n" +
+	"\x04amqp\x18\x10 \x01(\v2\x18.seriatim.v1.AMQPContentR\x04amqp\x125\n" +
+	"\achanges\x18\x11 \x03(\v2\x1b.seriatim.v1.PropertyChangeR\achanges\x1aU\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.seriatim.v1.AttributeR\x05value:\x028\x01\"N\n" +
@@ -3891,7 +4149,11 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x120\n" +
 	"\boutcomes\x18\x02 \x03(\v2\x14.seriatim.v1.OutcomeR\boutcomes\"/\n" +
 	"\x04Lost\x12'\n" +
-	"\x0freceipt_handles\x18\x01 \x03(\tR\x0ereceiptHandles*\xad\x01\n" +
+	"\x0freceipt_handles\x18\x01 \x03(\tR\x0ereceiptHandles*[\n" +
+	"\rMessageFormat\x12\x17\n" +
+	"\x13MESSAGE_FORMAT_TEXT\x10\x00\x12\x18\n" +
+	"\x14MESSAGE_FORMAT_BYTES\x10\x01\x12\x17\n" +
+	"\x13MESSAGE_FORMAT_AMQP\x10\x02*\xad\x01\n" +
 	"\x0eMoveTaskStatus\x12 \n" +
 	"\x1cMOVE_TASK_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18MOVE_TASK_STATUS_RUNNING\x10\x01\x12\x1e\n" +
@@ -3944,161 +4206,169 @@ func file_transport_grpc_queues_proto_rawDescGZIP() []byte {
 	return file_transport_grpc_queues_proto_rawDescData
 }
 
-var file_transport_grpc_queues_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_transport_grpc_queues_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_transport_grpc_queues_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_transport_grpc_queues_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_transport_grpc_queues_proto_goTypes = []any{
-	(MoveTaskStatus)(0),                   // 0: seriatim.v1.MoveTaskStatus
-	(SettlementKind)(0),                   // 1: seriatim.v1.SettlementKind
-	(*CreateQueueRequest)(nil),            // 2: seriatim.v1.CreateQueueRequest
-	(*CreateQueueResponse)(nil),           // 3: seriatim.v1.CreateQueueResponse
-	(*DeleteQueueRequest)(nil),            // 4: seriatim.v1.DeleteQueueRequest
-	(*DeleteQueueResponse)(nil),           // 5: seriatim.v1.DeleteQueueResponse
-	(*ListQueuesRequest)(nil),             // 6: seriatim.v1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),            // 7: seriatim.v1.ListQueuesResponse
-	(*ListDeadLetterSourcesRequest)(nil),  // 8: seriatim.v1.ListDeadLetterSourcesRequest
-	(*ListDeadLetterSourcesResponse)(nil), // 9: seriatim.v1.ListDeadLetterSourcesResponse
-	(*GetQueueAttributesRequest)(nil),     // 10: seriatim.v1.GetQueueAttributesRequest
-	(*GetQueueAttributesResponse)(nil),    // 11: seriatim.v1.GetQueueAttributesResponse
-	(*SetQueueAttributesRequest)(nil),     // 12: seriatim.v1.SetQueueAttributesRequest
-	(*SetQueueAttributesResponse)(nil),    // 13: seriatim.v1.SetQueueAttributesResponse
-	(*AddPermissionRequest)(nil),          // 14: seriatim.v1.AddPermissionRequest
-	(*AddPermissionResponse)(nil),         // 15: seriatim.v1.AddPermissionResponse
-	(*RemovePermissionRequest)(nil),       // 16: seriatim.v1.RemovePermissionRequest
-	(*RemovePermissionResponse)(nil),      // 17: seriatim.v1.RemovePermissionResponse
-	(*TagQueueRequest)(nil),               // 18: seriatim.v1.TagQueueRequest
-	(*TagQueueResponse)(nil),              // 19: seriatim.v1.TagQueueResponse
-	(*UntagQueueRequest)(nil),             // 20: seriatim.v1.UntagQueueRequest
-	(*UntagQueueResponse)(nil),            // 21: seriatim.v1.UntagQueueResponse
-	(*ListQueueTagsRequest)(nil),          // 22: seriatim.v1.ListQueueTagsRequest
-	(*ListQueueTagsResponse)(nil),         // 23: seriatim.v1.ListQueueTagsResponse
-	(*PurgeQueueRequest)(nil),             // 24: seriatim.v1.PurgeQueueRequest
-	(*PurgeQueueResponse)(nil),            // 25: seriatim.v1.PurgeQueueResponse
-	(*Attribute)(nil),                     // 26: seriatim.v1.Attribute
-	(*OutgoingMessage)(nil),               // 27: seriatim.v1.OutgoingMessage
-	(*Failure)(nil),                       // 28: seriatim.v1.Failure
-	(*SendResult)(nil),                    // 29: seriatim.v1.SendResult
-	(*SendRequest)(nil),                   // 30: seriatim.v1.SendRequest
-	(*SendResponse)(nil),                  // 31: seriatim.v1.SendResponse
-	(*ReceiveRequest)(nil),                // 32: seriatim.v1.ReceiveRequest
-	(*SessionRef)(nil),                    // 33: seriatim.v1.SessionRef
-	(*ReceiveResponse)(nil),               // 34: seriatim.v1.ReceiveResponse
-	(*Message)(nil),                       // 35: seriatim.v1.Message
-	(*DeleteRequest)(nil),                 // 36: seriatim.v1.DeleteRequest
-	(*DeleteResponse)(nil),                // 37: seriatim.v1.DeleteResponse
-	(*Outcome)(nil),                       // 38: seriatim.v1.Outcome
-	(*ChangeVisibilityRequest)(nil),       // 39: seriatim.v1.ChangeVisibilityRequest
-	(*VisibilityEntry)(nil),               // 40: seriatim.v1.VisibilityEntry
-	(*ChangeVisibilityResponse)(nil),      // 41: seriatim.v1.ChangeVisibilityResponse
-	(*StartMoveTaskRequest)(nil),          // 42: seriatim.v1.StartMoveTaskRequest
-	(*StartMoveTaskResponse)(nil),         // 43: seriatim.v1.StartMoveTaskResponse
-	(*CancelMoveTaskRequest)(nil),         // 44: seriatim.v1.CancelMoveTaskRequest
-	(*CancelMoveTaskResponse)(nil),        // 45: seriatim.v1.CancelMoveTaskResponse
-	(*ListMoveTasksRequest)(nil),          // 46: seriatim.v1.ListMoveTasksRequest
-	(*ListMoveTasksResponse)(nil),         // 47: seriatim.v1.ListMoveTasksResponse
-	(*MoveTask)(nil),                      // 48: seriatim.v1.MoveTask
-	(*SendStreamRequest)(nil),             // 49: seriatim.v1.SendStreamRequest
-	(*SendStreamResponse)(nil),            // 50: seriatim.v1.SendStreamResponse
-	(*ConsumeRequest)(nil),                // 51: seriatim.v1.ConsumeRequest
-	(*ConsumeOpen)(nil),                   // 52: seriatim.v1.ConsumeOpen
-	(*ConsumeSession)(nil),                // 53: seriatim.v1.ConsumeSession
-	(*Settlement)(nil),                    // 54: seriatim.v1.Settlement
-	(*ConsumeResponse)(nil),               // 55: seriatim.v1.ConsumeResponse
-	(*ConsumeOpened)(nil),                 // 56: seriatim.v1.ConsumeOpened
-	(*Delivery)(nil),                      // 57: seriatim.v1.Delivery
-	(*Settled)(nil),                       // 58: seriatim.v1.Settled
-	(*Lost)(nil),                          // 59: seriatim.v1.Lost
-	nil,                                   // 60: seriatim.v1.CreateQueueRequest.AttributesEntry
-	nil,                                   // 61: seriatim.v1.CreateQueueRequest.TagsEntry
-	nil,                                   // 62: seriatim.v1.GetQueueAttributesResponse.AttributesEntry
-	nil,                                   // 63: seriatim.v1.SetQueueAttributesRequest.AttributesEntry
-	nil,                                   // 64: seriatim.v1.TagQueueRequest.TagsEntry
-	nil,                                   // 65: seriatim.v1.ListQueueTagsResponse.TagsEntry
-	nil,                                   // 66: seriatim.v1.OutgoingMessage.AttributesEntry
-	nil,                                   // 67: seriatim.v1.Message.AttributesEntry
+	(MessageFormat)(0),                    // 0: seriatim.v1.MessageFormat
+	(MoveTaskStatus)(0),                   // 1: seriatim.v1.MoveTaskStatus
+	(SettlementKind)(0),                   // 2: seriatim.v1.SettlementKind
+	(*CreateQueueRequest)(nil),            // 3: seriatim.v1.CreateQueueRequest
+	(*CreateQueueResponse)(nil),           // 4: seriatim.v1.CreateQueueResponse
+	(*DeleteQueueRequest)(nil),            // 5: seriatim.v1.DeleteQueueRequest
+	(*DeleteQueueResponse)(nil),           // 6: seriatim.v1.DeleteQueueResponse
+	(*ListQueuesRequest)(nil),             // 7: seriatim.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),            // 8: seriatim.v1.ListQueuesResponse
+	(*ListDeadLetterSourcesRequest)(nil),  // 9: seriatim.v1.ListDeadLetterSourcesRequest
+	(*ListDeadLetterSourcesResponse)(nil), // 10: seriatim.v1.ListDeadLetterSourcesResponse
+	(*GetQueueAttributesRequest)(nil),     // 11: seriatim.v1.GetQueueAttributesRequest
+	(*GetQueueAttributesResponse)(nil),    // 12: seriatim.v1.GetQueueAttributesResponse
+	(*SetQueueAttributesRequest)(nil),     // 13: seriatim.v1.SetQueueAttributesRequest
+	(*SetQueueAttributesResponse)(nil),    // 14: seriatim.v1.SetQueueAttributesResponse
+	(*AddPermissionRequest)(nil),          // 15: seriatim.v1.AddPermissionRequest
+	(*AddPermissionResponse)(nil),         // 16: seriatim.v1.AddPermissionResponse
+	(*RemovePermissionRequest)(nil),       // 17: seriatim.v1.RemovePermissionRequest
+	(*RemovePermissionResponse)(nil),      // 18: seriatim.v1.RemovePermissionResponse
+	(*TagQueueRequest)(nil),               // 19: seriatim.v1.TagQueueRequest
+	(*TagQueueResponse)(nil),              // 20: seriatim.v1.TagQueueResponse
+	(*UntagQueueRequest)(nil),             // 21: seriatim.v1.UntagQueueRequest
+	(*UntagQueueResponse)(nil),            // 22: seriatim.v1.UntagQueueResponse
+	(*ListQueueTagsRequest)(nil),          // 23: seriatim.v1.ListQueueTagsRequest
+	(*ListQueueTagsResponse)(nil),         // 24: seriatim.v1.ListQueueTagsResponse
+	(*PurgeQueueRequest)(nil),             // 25: seriatim.v1.PurgeQueueRequest
+	(*PurgeQueueResponse)(nil),            // 26: seriatim.v1.PurgeQueueResponse
+	(*Attribute)(nil),                     // 27: seriatim.v1.Attribute
+	(*AMQPContent)(nil),                   // 28: seriatim.v1.AMQPContent
+	(*PropertyChange)(nil),                // 29: seriatim.v1.PropertyChange
+	(*OutgoingMessage)(nil),               // 30: seriatim.v1.OutgoingMessage
+	(*Failure)(nil),                       // 31: seriatim.v1.Failure
+	(*SendResult)(nil),                    // 32: seriatim.v1.SendResult
+	(*SendRequest)(nil),                   // 33: seriatim.v1.SendRequest
+	(*SendResponse)(nil),                  // 34: seriatim.v1.SendResponse
+	(*ReceiveRequest)(nil),                // 35: seriatim.v1.ReceiveRequest
+	(*SessionRef)(nil),                    // 36: seriatim.v1.SessionRef
+	(*ReceiveResponse)(nil),               // 37: seriatim.v1.ReceiveResponse
+	(*Message)(nil),                       // 38: seriatim.v1.Message
+	(*DeleteRequest)(nil),                 // 39: seriatim.v1.DeleteRequest
+	(*DeleteResponse)(nil),                // 40: seriatim.v1.DeleteResponse
+	(*Outcome)(nil),                       // 41: seriatim.v1.Outcome
+	(*ChangeVisibilityRequest)(nil),       // 42: seriatim.v1.ChangeVisibilityRequest
+	(*VisibilityEntry)(nil),               // 43: seriatim.v1.VisibilityEntry
+	(*ChangeVisibilityResponse)(nil),      // 44: seriatim.v1.ChangeVisibilityResponse
+	(*StartMoveTaskRequest)(nil),          // 45: seriatim.v1.StartMoveTaskRequest
+	(*StartMoveTaskResponse)(nil),         // 46: seriatim.v1.StartMoveTaskResponse
+	(*CancelMoveTaskRequest)(nil),         // 47: seriatim.v1.CancelMoveTaskRequest
+	(*CancelMoveTaskResponse)(nil),        // 48: seriatim.v1.CancelMoveTaskResponse
+	(*ListMoveTasksRequest)(nil),          // 49: seriatim.v1.ListMoveTasksRequest
+	(*ListMoveTasksResponse)(nil),         // 50: seriatim.v1.ListMoveTasksResponse
+	(*MoveTask)(nil),                      // 51: seriatim.v1.MoveTask
+	(*SendStreamRequest)(nil),             // 52: seriatim.v1.SendStreamRequest
+	(*SendStreamResponse)(nil),            // 53: seriatim.v1.SendStreamResponse
+	(*ConsumeRequest)(nil),                // 54: seriatim.v1.ConsumeRequest
+	(*ConsumeOpen)(nil),                   // 55: seriatim.v1.ConsumeOpen
+	(*ConsumeSession)(nil),                // 56: seriatim.v1.ConsumeSession
+	(*Settlement)(nil),                    // 57: seriatim.v1.Settlement
+	(*ConsumeResponse)(nil),               // 58: seriatim.v1.ConsumeResponse
+	(*ConsumeOpened)(nil),                 // 59: seriatim.v1.ConsumeOpened
+	(*Delivery)(nil),                      // 60: seriatim.v1.Delivery
+	(*Settled)(nil),                       // 61: seriatim.v1.Settled
+	(*Lost)(nil),                          // 62: seriatim.v1.Lost
+	nil,                                   // 63: seriatim.v1.CreateQueueRequest.AttributesEntry
+	nil,                                   // 64: seriatim.v1.CreateQueueRequest.TagsEntry
+	nil,                                   // 65: seriatim.v1.GetQueueAttributesResponse.AttributesEntry
+	nil,                                   // 66: seriatim.v1.SetQueueAttributesRequest.AttributesEntry
+	nil,                                   // 67: seriatim.v1.TagQueueRequest.TagsEntry
+	nil,                                   // 68: seriatim.v1.ListQueueTagsResponse.TagsEntry
+	nil,                                   // 69: seriatim.v1.OutgoingMessage.AttributesEntry
+	nil,                                   // 70: seriatim.v1.Message.AttributesEntry
 }
 var file_transport_grpc_queues_proto_depIdxs = []int32{
-	60, // 0: seriatim.v1.CreateQueueRequest.attributes:type_name -> seriatim.v1.CreateQueueRequest.AttributesEntry
-	61, // 1: seriatim.v1.CreateQueueRequest.tags:type_name -> seriatim.v1.CreateQueueRequest.TagsEntry
-	62, // 2: seriatim.v1.GetQueueAttributesResponse.attributes:type_name -> seriatim.v1.GetQueueAttributesResponse.AttributesEntry
-	63, // 3: seriatim.v1.SetQueueAttributesRequest.attributes:type_name -> seriatim.v1.SetQueueAttributesRequest.AttributesEntry
-	64, // 4: seriatim.v1.TagQueueRequest.tags:type_name -> seriatim.v1.TagQueueRequest.TagsEntry
-	65, // 5: seriatim.v1.ListQueueTagsResponse.tags:type_name -> seriatim.v1.ListQueueTagsResponse.TagsEntry
-	66, // 6: seriatim.v1.OutgoingMessage.attributes:type_name -> seriatim.v1.OutgoingMessage.AttributesEntry
-	28, // 7: seriatim.v1.SendResult.failure:type_name -> seriatim.v1.Failure
-	27, // 8: seriatim.v1.SendRequest.messages:type_name -> seriatim.v1.OutgoingMessage
-	29, // 9: seriatim.v1.SendResponse.results:type_name -> seriatim.v1.SendResult
-	33, // 10: seriatim.v1.ReceiveRequest.session:type_name -> seriatim.v1.SessionRef
-	35, // 11: seriatim.v1.ReceiveResponse.messages:type_name -> seriatim.v1.Message
-	67, // 12: seriatim.v1.Message.attributes:type_name -> seriatim.v1.Message.AttributesEntry
-	38, // 13: seriatim.v1.DeleteResponse.outcomes:type_name -> seriatim.v1.Outcome
-	28, // 14: seriatim.v1.Outcome.failure:type_name -> seriatim.v1.Failure
-	40, // 15: seriatim.v1.ChangeVisibilityRequest.entries:type_name -> seriatim.v1.VisibilityEntry
-	38, // 16: seriatim.v1.ChangeVisibilityResponse.outcomes:type_name -> seriatim.v1.Outcome
-	48, // 17: seriatim.v1.ListMoveTasksResponse.tasks:type_name -> seriatim.v1.MoveTask
-	0,  // 18: seriatim.v1.MoveTask.status:type_name -> seriatim.v1.MoveTaskStatus
-	27, // 19: seriatim.v1.SendStreamRequest.messages:type_name -> seriatim.v1.OutgoingMessage
-	29, // 20: seriatim.v1.SendStreamResponse.results:type_name -> seriatim.v1.SendResult
-	52, // 21: seriatim.v1.ConsumeRequest.open:type_name -> seriatim.v1.ConsumeOpen
-	54, // 22: seriatim.v1.ConsumeRequest.settlement:type_name -> seriatim.v1.Settlement
-	53, // 23: seriatim.v1.ConsumeOpen.session:type_name -> seriatim.v1.ConsumeSession
-	33, // 24: seriatim.v1.ConsumeSession.locked:type_name -> seriatim.v1.SessionRef
-	1,  // 25: seriatim.v1.Settlement.kind:type_name -> seriatim.v1.SettlementKind
-	56, // 26: seriatim.v1.ConsumeResponse.opened:type_name -> seriatim.v1.ConsumeOpened
-	57, // 27: seriatim.v1.ConsumeResponse.delivery:type_name -> seriatim.v1.Delivery
-	58, // 28: seriatim.v1.ConsumeResponse.settled:type_name -> seriatim.v1.Settled
-	59, // 29: seriatim.v1.ConsumeResponse.lost:type_name -> seriatim.v1.Lost
-	33, // 30: seriatim.v1.ConsumeOpened.session:type_name -> seriatim.v1.SessionRef
-	35, // 31: seriatim.v1.Delivery.messages:type_name -> seriatim.v1.Message
-	38, // 32: seriatim.v1.Settled.outcomes:type_name -> seriatim.v1.Outcome
-	26, // 33: seriatim.v1.OutgoingMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
-	26, // 34: seriatim.v1.Message.AttributesEntry.value:type_name -> seriatim.v1.Attribute
-	2,  // 35: seriatim.v1.Queues.CreateQueue:input_type -> seriatim.v1.CreateQueueRequest
-	4,  // 36: seriatim.v1.Queues.DeleteQueue:input_type -> seriatim.v1.DeleteQueueRequest
-	6,  // 37: seriatim.v1.Queues.ListQueues:input_type -> seriatim.v1.ListQueuesRequest
-	8,  // 38: seriatim.v1.Queues.ListDeadLetterSources:input_type -> seriatim.v1.ListDeadLetterSourcesRequest
-	10, // 39: seriatim.v1.Queues.GetQueueAttributes:input_type -> seriatim.v1.GetQueueAttributesRequest
-	12, // 40: seriatim.v1.Queues.SetQueueAttributes:input_type -> seriatim.v1.SetQueueAttributesRequest
-	14, // 41: seriatim.v1.Queues.AddPermission:input_type -> seriatim.v1.AddPermissionRequest
-	16, // 42: seriatim.v1.Queues.RemovePermission:input_type -> seriatim.v1.RemovePermissionRequest
-	18, // 43: seriatim.v1.Queues.TagQueue:input_type -> seriatim.v1.TagQueueRequest
-	20, // 44: seriatim.v1.Queues.UntagQueue:input_type -> seriatim.v1.UntagQueueRequest
-	22, // 45: seriatim.v1.Queues.ListQueueTags:input_type -> seriatim.v1.ListQueueTagsRequest
-	24, // 46: seriatim.v1.Queues.PurgeQueue:input_type -> seriatim.v1.PurgeQueueRequest
-	30, // 47: seriatim.v1.Queues.Send:input_type -> seriatim.v1.SendRequest
-	32, // 48: seriatim.v1.Queues.Receive:input_type -> seriatim.v1.ReceiveRequest
-	36, // 49: seriatim.v1.Queues.Delete:input_type -> seriatim.v1.DeleteRequest
-	39, // 50: seriatim.v1.Queues.ChangeVisibility:input_type -> seriatim.v1.ChangeVisibilityRequest
-	42, // 51: seriatim.v1.Queues.StartMoveTask:input_type -> seriatim.v1.StartMoveTaskRequest
-	44, // 52: seriatim.v1.Queues.CancelMoveTask:input_type -> seriatim.v1.CancelMoveTaskRequest
-	46, // 53: seriatim.v1.Queues.ListMoveTasks:input_type -> seriatim.v1.ListMoveTasksRequest
-	49, // 54: seriatim.v1.Queues.SendStream:input_type -> seriatim.v1.SendStreamRequest
-	51, // 55: seriatim.v1.Queues.Consume:input_type -> seriatim.v1.ConsumeRequest
-	3,  // 56: seriatim.v1.Queues.CreateQueue:output_type -> seriatim.v1.CreateQueueResponse
-	5,  // 57: seriatim.v1.Queues.DeleteQueue:output_type -> seriatim.v1.DeleteQueueResponse
-	7,  // 58: seriatim.v1.Queues.ListQueues:output_type -> seriatim.v1.ListQueuesResponse
-	9,  // 59: seriatim.v1.Queues.ListDeadLetterSources:output_type -> seriatim.v1.ListDeadLetterSourcesResponse
-	11, // 60: seriatim.v1.Queues.GetQueueAttributes:output_type -> seriatim.v1.GetQueueAttributesResponse
-	13, // 61: seriatim.v1.Queues.SetQueueAttributes:output_type -> seriatim.v1.SetQueueAttributesResponse
-	15, // 62: seriatim.v1.Queues.AddPermission:output_type -> seriatim.v1.AddPermissionResponse
-	17, // 63: seriatim.v1.Queues.RemovePermission:output_type -> seriatim.v1.RemovePermissionResponse
-	19, // 64: seriatim.v1.Queues.TagQueue:output_type -> seriatim.v1.TagQueueResponse
-	21, // 65: seriatim.v1.Queues.UntagQueue:output_type -> seriatim.v1.UntagQueueResponse
-	23, // 66: seriatim.v1.Queues.ListQueueTags:output_type -> seriatim.v1.ListQueueTagsResponse
-	25, // 67: seriatim.v1.Queues.PurgeQueue:output_type -> seriatim.v1.PurgeQueueResponse
-	31, // 68: seriatim.v1.Queues.Send:output_type -> seriatim.v1.SendResponse
-	34, // 69: seriatim.v1.Queues.Receive:output_type -> seriatim.v1.ReceiveResponse
-	37, // 70: seriatim.v1.Queues.Delete:output_type -> seriatim.v1.DeleteResponse
-	41, // 71: seriatim.v1.Queues.ChangeVisibility:output_type -> seriatim.v1.ChangeVisibilityResponse
-	43, // 72: seriatim.v1.Queues.StartMoveTask:output_type -> seriatim.v1.StartMoveTaskResponse
-	45, // 73: seriatim.v1.Queues.CancelMoveTask:output_type -> seriatim.v1.CancelMoveTaskResponse
-	47, // 74: seriatim.v1.Queues.ListMoveTasks:output_type -> seriatim.v1.ListMoveTasksResponse
-	50, // 75: seriatim.v1.Queues.SendStream:output_type -> seriatim.v1.SendStreamResponse
-	55, // 76: seriatim.v1.Queues.Consume:output_type -> seriatim.v1.ConsumeResponse
-	56, // [56:77] is the sub-list for method output_type
-	35, // [35:56] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	63, // 0: seriatim.v1.CreateQueueRequest.attributes:type_name -> seriatim.v1.CreateQueueRequest.AttributesEntry
+	64, // 1: seriatim.v1.CreateQueueRequest.tags:type_name -> seriatim.v1.CreateQueueRequest.TagsEntry
+	65, // 2: seriatim.v1.GetQueueAttributesResponse.attributes:type_name -> seriatim.v1.GetQueueAttributesResponse.AttributesEntry
+	66, // 3: seriatim.v1.SetQueueAttributesRequest.attributes:type_name -> seriatim.v1.SetQueueAttributesRequest.AttributesEntry
+	67, // 4: seriatim.v1.TagQueueRequest.tags:type_name -> seriatim.v1.TagQueueRequest.TagsEntry
+	68, // 5: seriatim.v1.ListQueueTagsResponse.tags:type_name -> seriatim.v1.ListQueueTagsResponse.TagsEntry
+	69, // 6: seriatim.v1.OutgoingMessage.attributes:type_name -> seriatim.v1.OutgoingMessage.AttributesEntry
+	28, // 7: seriatim.v1.OutgoingMessage.amqp:type_name -> seriatim.v1.AMQPContent
+	29, // 8: seriatim.v1.OutgoingMessage.changes:type_name -> seriatim.v1.PropertyChange
+	31, // 9: seriatim.v1.SendResult.failure:type_name -> seriatim.v1.Failure
+	30, // 10: seriatim.v1.SendRequest.messages:type_name -> seriatim.v1.OutgoingMessage
+	32, // 11: seriatim.v1.SendResponse.results:type_name -> seriatim.v1.SendResult
+	36, // 12: seriatim.v1.ReceiveRequest.session:type_name -> seriatim.v1.SessionRef
+	38, // 13: seriatim.v1.ReceiveResponse.messages:type_name -> seriatim.v1.Message
+	70, // 14: seriatim.v1.Message.attributes:type_name -> seriatim.v1.Message.AttributesEntry
+	0,  // 15: seriatim.v1.Message.format:type_name -> seriatim.v1.MessageFormat
+	28, // 16: seriatim.v1.Message.amqp:type_name -> seriatim.v1.AMQPContent
+	29, // 17: seriatim.v1.Message.changes:type_name -> seriatim.v1.PropertyChange
+	41, // 18: seriatim.v1.DeleteResponse.outcomes:type_name -> seriatim.v1.Outcome
+	31, // 19: seriatim.v1.Outcome.failure:type_name -> seriatim.v1.Failure
+	43, // 20: seriatim.v1.ChangeVisibilityRequest.entries:type_name -> seriatim.v1.VisibilityEntry
+	41, // 21: seriatim.v1.ChangeVisibilityResponse.outcomes:type_name -> seriatim.v1.Outcome
+	51, // 22: seriatim.v1.ListMoveTasksResponse.tasks:type_name -> seriatim.v1.MoveTask
+	1,  // 23: seriatim.v1.MoveTask.status:type_name -> seriatim.v1.MoveTaskStatus
+	30, // 24: seriatim.v1.SendStreamRequest.messages:type_name -> seriatim.v1.OutgoingMessage
+	32, // 25: seriatim.v1.SendStreamResponse.results:type_name -> seriatim.v1.SendResult
+	55, // 26: seriatim.v1.ConsumeRequest.open:type_name -> seriatim.v1.ConsumeOpen
+	57, // 27: seriatim.v1.ConsumeRequest.settlement:type_name -> seriatim.v1.Settlement
+	56, // 28: seriatim.v1.ConsumeOpen.session:type_name -> seriatim.v1.ConsumeSession
+	36, // 29: seriatim.v1.ConsumeSession.locked:type_name -> seriatim.v1.SessionRef
+	2,  // 30: seriatim.v1.Settlement.kind:type_name -> seriatim.v1.SettlementKind
+	59, // 31: seriatim.v1.ConsumeResponse.opened:type_name -> seriatim.v1.ConsumeOpened
+	60, // 32: seriatim.v1.ConsumeResponse.delivery:type_name -> seriatim.v1.Delivery
+	61, // 33: seriatim.v1.ConsumeResponse.settled:type_name -> seriatim.v1.Settled
+	62, // 34: seriatim.v1.ConsumeResponse.lost:type_name -> seriatim.v1.Lost
+	36, // 35: seriatim.v1.ConsumeOpened.session:type_name -> seriatim.v1.SessionRef
+	38, // 36: seriatim.v1.Delivery.messages:type_name -> seriatim.v1.Message
+	41, // 37: seriatim.v1.Settled.outcomes:type_name -> seriatim.v1.Outcome
+	27, // 38: seriatim.v1.OutgoingMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	27, // 39: seriatim.v1.Message.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	3,  // 40: seriatim.v1.Queues.CreateQueue:input_type -> seriatim.v1.CreateQueueRequest
+	5,  // 41: seriatim.v1.Queues.DeleteQueue:input_type -> seriatim.v1.DeleteQueueRequest
+	7,  // 42: seriatim.v1.Queues.ListQueues:input_type -> seriatim.v1.ListQueuesRequest
+	9,  // 43: seriatim.v1.Queues.ListDeadLetterSources:input_type -> seriatim.v1.ListDeadLetterSourcesRequest
+	11, // 44: seriatim.v1.Queues.GetQueueAttributes:input_type -> seriatim.v1.GetQueueAttributesRequest
+	13, // 45: seriatim.v1.Queues.SetQueueAttributes:input_type -> seriatim.v1.SetQueueAttributesRequest
+	15, // 46: seriatim.v1.Queues.AddPermission:input_type -> seriatim.v1.AddPermissionRequest
+	17, // 47: seriatim.v1.Queues.RemovePermission:input_type -> seriatim.v1.RemovePermissionRequest
+	19, // 48: seriatim.v1.Queues.TagQueue:input_type -> seriatim.v1.TagQueueRequest
+	21, // 49: seriatim.v1.Queues.UntagQueue:input_type -> seriatim.v1.UntagQueueRequest
+	23, // 50: seriatim.v1.Queues.ListQueueTags:input_type -> seriatim.v1.ListQueueTagsRequest
+	25, // 51: seriatim.v1.Queues.PurgeQueue:input_type -> seriatim.v1.PurgeQueueRequest
+	33, // 52: seriatim.v1.Queues.Send:input_type -> seriatim.v1.SendRequest
+	35, // 53: seriatim.v1.Queues.Receive:input_type -> seriatim.v1.ReceiveRequest
+	39, // 54: seriatim.v1.Queues.Delete:input_type -> seriatim.v1.DeleteRequest
+	42, // 55: seriatim.v1.Queues.ChangeVisibility:input_type -> seriatim.v1.ChangeVisibilityRequest
+	45, // 56: seriatim.v1.Queues.StartMoveTask:input_type -> seriatim.v1.StartMoveTaskRequest
+	47, // 57: seriatim.v1.Queues.CancelMoveTask:input_type -> seriatim.v1.CancelMoveTaskRequest
+	49, // 58: seriatim.v1.Queues.ListMoveTasks:input_type -> seriatim.v1.ListMoveTasksRequest
+	52, // 59: seriatim.v1.Queues.SendStream:input_type -> seriatim.v1.SendStreamRequest
+	54, // 60: seriatim.v1.Queues.Consume:input_type -> seriatim.v1.ConsumeRequest
+	4,  // 61: seriatim.v1.Queues.CreateQueue:output_type -> seriatim.v1.CreateQueueResponse
+	6,  // 62: seriatim.v1.Queues.DeleteQueue:output_type -> seriatim.v1.DeleteQueueResponse
+	8,  // 63: seriatim.v1.Queues.ListQueues:output_type -> seriatim.v1.ListQueuesResponse
+	10, // 64: seriatim.v1.Queues.ListDeadLetterSources:output_type -> seriatim.v1.ListDeadLetterSourcesResponse
+	12, // 65: seriatim.v1.Queues.GetQueueAttributes:output_type -> seriatim.v1.GetQueueAttributesResponse
+	14, // 66: seriatim.v1.Queues.SetQueueAttributes:output_type -> seriatim.v1.SetQueueAttributesResponse
+	16, // 67: seriatim.v1.Queues.AddPermission:output_type -> seriatim.v1.AddPermissionResponse
+	18, // 68: seriatim.v1.Queues.RemovePermission:output_type -> seriatim.v1.RemovePermissionResponse
+	20, // 69: seriatim.v1.Queues.TagQueue:output_type -> seriatim.v1.TagQueueResponse
+	22, // 70: seriatim.v1.Queues.UntagQueue:output_type -> seriatim.v1.UntagQueueResponse
+	24, // 71: seriatim.v1.Queues.ListQueueTags:output_type -> seriatim.v1.ListQueueTagsResponse
+	26, // 72: seriatim.v1.Queues.PurgeQueue:output_type -> seriatim.v1.PurgeQueueResponse
+	34, // 73: seriatim.v1.Queues.Send:output_type -> seriatim.v1.SendResponse
+	37, // 74: seriatim.v1.Queues.Receive:output_type -> seriatim.v1.ReceiveResponse
+	40, // 75: seriatim.v1.Queues.Delete:output_type -> seriatim.v1.DeleteResponse
+	44, // 76: seriatim.v1.Queues.ChangeVisibility:output_type -> seriatim.v1.ChangeVisibilityResponse
+	46, // 77: seriatim.v1.Queues.StartMoveTask:output_type -> seriatim.v1.StartMoveTaskResponse
+	48, // 78: seriatim.v1.Queues.CancelMoveTask:output_type -> seriatim.v1.CancelMoveTaskResponse
+	50, // 79: seriatim.v1.Queues.ListMoveTasks:output_type -> seriatim.v1.ListMoveTasksResponse
+	53, // 80: seriatim.v1.Queues.SendStream:output_type -> seriatim.v1.SendStreamResponse
+	58, // 81: seriatim.v1.Queues.Consume:output_type -> seriatim.v1.ConsumeResponse
+	61, // [61:82] is the sub-list for method output_type
+	40, // [40:61] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_transport_grpc_queues_proto_init() }
@@ -4110,19 +4380,19 @@ func file_transport_grpc_queues_proto_init() {
 		(*Attribute_Text)(nil),
 		(*Attribute_Binary)(nil),
 	}
-	file_transport_grpc_queues_proto_msgTypes[25].OneofWrappers = []any{}
 	file_transport_grpc_queues_proto_msgTypes[27].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[30].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[38].OneofWrappers = []any{}
+	file_transport_grpc_queues_proto_msgTypes[29].OneofWrappers = []any{}
+	file_transport_grpc_queues_proto_msgTypes[32].OneofWrappers = []any{}
 	file_transport_grpc_queues_proto_msgTypes[40].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[49].OneofWrappers = []any{
+	file_transport_grpc_queues_proto_msgTypes[42].OneofWrappers = []any{}
+	file_transport_grpc_queues_proto_msgTypes[51].OneofWrappers = []any{
 		(*ConsumeRequest_Open)(nil),
 		(*ConsumeRequest_Settlement)(nil),
 		(*ConsumeRequest_Credit)(nil),
 	}
-	file_transport_grpc_queues_proto_msgTypes[50].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[51].OneofWrappers = []any{}
-	file_transport_grpc_queues_proto_msgTypes[53].OneofWrappers = []any{
+	file_transport_grpc_queues_proto_msgTypes[52].OneofWrappers = []any{}
+	file_transport_grpc_queues_proto_msgTypes[53].OneofWrappers = []any{}
+	file_transport_grpc_queues_proto_msgTypes[55].OneofWrappers = []any{
 		(*ConsumeResponse_Opened)(nil),
 		(*ConsumeResponse_Delivery)(nil),
 		(*ConsumeResponse_Settled)(nil),
@@ -4133,8 +4403,8 @@ func file_transport_grpc_queues_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_transport_grpc_queues_proto_rawDesc), len(file_transport_grpc_queues_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   66,
+			NumEnums:      3,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

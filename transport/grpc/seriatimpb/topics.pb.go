@@ -1626,7 +1626,10 @@ type TopicMessage struct {
 	// topic has ContentBasedDeduplication.
 	DeduplicationId *string `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
 	// AWSTraceHeader of the messages that queues receive.
-	TraceHeader   string `protobuf:"bytes,6,opt,name=trace_header,json=traceHeader,proto3" json:"trace_header,omitempty"`
+	TraceHeader string `protobuf:"bytes,6,opt,name=trace_header,json=traceHeader,proto3" json:"trace_header,omitempty"`
+	// Instead of message, as in OutgoingMessage. Subscriptions without raw delivery get text.
+	BodyBytes     []byte       `protobuf:"bytes,20,opt,name=body_bytes,json=bodyBytes,proto3,oneof" json:"body_bytes,omitempty"`
+	Amqp          *AMQPContent `protobuf:"bytes,21,opt,name=amqp,proto3" json:"amqp,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1701,6 +1704,20 @@ func (x *TopicMessage) GetTraceHeader() string {
 		return x.TraceHeader
 	}
 	return ""
+}
+
+func (x *TopicMessage) GetBodyBytes() []byte {
+	if x != nil {
+		return x.BodyBytes
+	}
+	return nil
+}
+
+func (x *TopicMessage) GetAmqp() *AMQPContent {
+	if x != nil {
+		return x.Amqp
+	}
+	return nil
 }
 
 // PublishResult is the result of one message.
@@ -2130,7 +2147,7 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x1a\n" +
 	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x18\n" +
-	"\apending\x18\x05 \x01(\bR\apending\"\x8a\x03\n" +
+	"\apending\x18\x05 \x01(\bR\apending\"\xeb\x03\n" +
 	"\fTopicMessage\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1d\n" +
 	"\asubject\x18\x02 \x01(\tH\x00R\asubject\x88\x01\x01\x12I\n" +
@@ -2139,14 +2156,18 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"attributes\x12\x1e\n" +
 	"\bgroup_id\x18\x04 \x01(\tH\x01R\agroupId\x88\x01\x01\x12.\n" +
 	"\x10deduplication_id\x18\x05 \x01(\tH\x02R\x0fdeduplicationId\x88\x01\x01\x12!\n" +
-	"\ftrace_header\x18\x06 \x01(\tR\vtraceHeader\x1aU\n" +
+	"\ftrace_header\x18\x06 \x01(\tR\vtraceHeader\x12\"\n" +
+	"\n" +
+	"body_bytes\x18\x14 \x01(\fH\x03R\tbodyBytes\x88\x01\x01\x12,\n" +
+	"\x04amqp\x18\x15 \x01(\v2\x18.seriatim.v1.AMQPContentR\x04amqp\x1aU\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.seriatim.v1.AttributeR\x05value:\x028\x01B\n" +
 	"\n" +
 	"\b_subjectB\v\n" +
 	"\t_group_idB\x13\n" +
-	"\x11_deduplication_id\"\xe9\x01\n" +
+	"\x11_deduplication_idB\r\n" +
+	"\v_body_bytes\"\xe9\x01\n" +
 	"\rPublishResult\x12.\n" +
 	"\afailure\x18\x01 \x01(\v2\x14.seriatim.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
@@ -2254,8 +2275,9 @@ var file_transport_grpc_topics_proto_goTypes = []any{
 	nil,                                       // 46: seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
 	nil,                                       // 47: seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
 	nil,                                       // 48: seriatim.v1.TopicMessage.AttributesEntry
-	(*Failure)(nil),                           // 49: seriatim.v1.Failure
-	(*Attribute)(nil),                         // 50: seriatim.v1.Attribute
+	(*AMQPContent)(nil),                       // 49: seriatim.v1.AMQPContent
+	(*Failure)(nil),                           // 50: seriatim.v1.Failure
+	(*Attribute)(nil),                         // 51: seriatim.v1.Attribute
 }
 var file_transport_grpc_topics_proto_depIdxs = []int32{
 	39, // 0: seriatim.v1.CreateTopicRequest.attributes:type_name -> seriatim.v1.CreateTopicRequest.AttributesEntry
@@ -2269,53 +2291,54 @@ var file_transport_grpc_topics_proto_depIdxs = []int32{
 	47, // 8: seriatim.v1.SetSubscriptionAttributesRequest.attributes:type_name -> seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
 	32, // 9: seriatim.v1.ListSubscriptionsResponse.subscriptions:type_name -> seriatim.v1.Subscription
 	48, // 10: seriatim.v1.TopicMessage.attributes:type_name -> seriatim.v1.TopicMessage.AttributesEntry
-	49, // 11: seriatim.v1.PublishResult.failure:type_name -> seriatim.v1.Failure
-	33, // 12: seriatim.v1.PublishRequest.messages:type_name -> seriatim.v1.TopicMessage
-	34, // 13: seriatim.v1.PublishResponse.results:type_name -> seriatim.v1.PublishResult
-	33, // 14: seriatim.v1.PublishStreamRequest.messages:type_name -> seriatim.v1.TopicMessage
-	34, // 15: seriatim.v1.PublishStreamResponse.results:type_name -> seriatim.v1.PublishResult
-	50, // 16: seriatim.v1.TopicMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
-	0,  // 17: seriatim.v1.Topics.CreateTopic:input_type -> seriatim.v1.CreateTopicRequest
-	2,  // 18: seriatim.v1.Topics.DeleteTopic:input_type -> seriatim.v1.DeleteTopicRequest
-	4,  // 19: seriatim.v1.Topics.ListTopics:input_type -> seriatim.v1.ListTopicsRequest
-	6,  // 20: seriatim.v1.Topics.GetTopicAttributes:input_type -> seriatim.v1.GetTopicAttributesRequest
-	8,  // 21: seriatim.v1.Topics.SetTopicAttributes:input_type -> seriatim.v1.SetTopicAttributesRequest
-	10, // 22: seriatim.v1.Topics.AddTopicPermission:input_type -> seriatim.v1.AddTopicPermissionRequest
-	12, // 23: seriatim.v1.Topics.RemoveTopicPermission:input_type -> seriatim.v1.RemoveTopicPermissionRequest
-	14, // 24: seriatim.v1.Topics.TagTopic:input_type -> seriatim.v1.TagTopicRequest
-	16, // 25: seriatim.v1.Topics.UntagTopic:input_type -> seriatim.v1.UntagTopicRequest
-	18, // 26: seriatim.v1.Topics.ListTopicTags:input_type -> seriatim.v1.ListTopicTagsRequest
-	20, // 27: seriatim.v1.Topics.Subscribe:input_type -> seriatim.v1.SubscribeRequest
-	22, // 28: seriatim.v1.Topics.ConfirmSubscription:input_type -> seriatim.v1.ConfirmSubscriptionRequest
-	24, // 29: seriatim.v1.Topics.Unsubscribe:input_type -> seriatim.v1.UnsubscribeRequest
-	26, // 30: seriatim.v1.Topics.GetSubscriptionAttributes:input_type -> seriatim.v1.GetSubscriptionAttributesRequest
-	28, // 31: seriatim.v1.Topics.SetSubscriptionAttributes:input_type -> seriatim.v1.SetSubscriptionAttributesRequest
-	30, // 32: seriatim.v1.Topics.ListSubscriptions:input_type -> seriatim.v1.ListSubscriptionsRequest
-	35, // 33: seriatim.v1.Topics.Publish:input_type -> seriatim.v1.PublishRequest
-	37, // 34: seriatim.v1.Topics.PublishStream:input_type -> seriatim.v1.PublishStreamRequest
-	1,  // 35: seriatim.v1.Topics.CreateTopic:output_type -> seriatim.v1.CreateTopicResponse
-	3,  // 36: seriatim.v1.Topics.DeleteTopic:output_type -> seriatim.v1.DeleteTopicResponse
-	5,  // 37: seriatim.v1.Topics.ListTopics:output_type -> seriatim.v1.ListTopicsResponse
-	7,  // 38: seriatim.v1.Topics.GetTopicAttributes:output_type -> seriatim.v1.GetTopicAttributesResponse
-	9,  // 39: seriatim.v1.Topics.SetTopicAttributes:output_type -> seriatim.v1.SetTopicAttributesResponse
-	11, // 40: seriatim.v1.Topics.AddTopicPermission:output_type -> seriatim.v1.AddTopicPermissionResponse
-	13, // 41: seriatim.v1.Topics.RemoveTopicPermission:output_type -> seriatim.v1.RemoveTopicPermissionResponse
-	15, // 42: seriatim.v1.Topics.TagTopic:output_type -> seriatim.v1.TagTopicResponse
-	17, // 43: seriatim.v1.Topics.UntagTopic:output_type -> seriatim.v1.UntagTopicResponse
-	19, // 44: seriatim.v1.Topics.ListTopicTags:output_type -> seriatim.v1.ListTopicTagsResponse
-	21, // 45: seriatim.v1.Topics.Subscribe:output_type -> seriatim.v1.SubscribeResponse
-	23, // 46: seriatim.v1.Topics.ConfirmSubscription:output_type -> seriatim.v1.ConfirmSubscriptionResponse
-	25, // 47: seriatim.v1.Topics.Unsubscribe:output_type -> seriatim.v1.UnsubscribeResponse
-	27, // 48: seriatim.v1.Topics.GetSubscriptionAttributes:output_type -> seriatim.v1.GetSubscriptionAttributesResponse
-	29, // 49: seriatim.v1.Topics.SetSubscriptionAttributes:output_type -> seriatim.v1.SetSubscriptionAttributesResponse
-	31, // 50: seriatim.v1.Topics.ListSubscriptions:output_type -> seriatim.v1.ListSubscriptionsResponse
-	36, // 51: seriatim.v1.Topics.Publish:output_type -> seriatim.v1.PublishResponse
-	38, // 52: seriatim.v1.Topics.PublishStream:output_type -> seriatim.v1.PublishStreamResponse
-	35, // [35:53] is the sub-list for method output_type
-	17, // [17:35] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	49, // 11: seriatim.v1.TopicMessage.amqp:type_name -> seriatim.v1.AMQPContent
+	50, // 12: seriatim.v1.PublishResult.failure:type_name -> seriatim.v1.Failure
+	33, // 13: seriatim.v1.PublishRequest.messages:type_name -> seriatim.v1.TopicMessage
+	34, // 14: seriatim.v1.PublishResponse.results:type_name -> seriatim.v1.PublishResult
+	33, // 15: seriatim.v1.PublishStreamRequest.messages:type_name -> seriatim.v1.TopicMessage
+	34, // 16: seriatim.v1.PublishStreamResponse.results:type_name -> seriatim.v1.PublishResult
+	51, // 17: seriatim.v1.TopicMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	0,  // 18: seriatim.v1.Topics.CreateTopic:input_type -> seriatim.v1.CreateTopicRequest
+	2,  // 19: seriatim.v1.Topics.DeleteTopic:input_type -> seriatim.v1.DeleteTopicRequest
+	4,  // 20: seriatim.v1.Topics.ListTopics:input_type -> seriatim.v1.ListTopicsRequest
+	6,  // 21: seriatim.v1.Topics.GetTopicAttributes:input_type -> seriatim.v1.GetTopicAttributesRequest
+	8,  // 22: seriatim.v1.Topics.SetTopicAttributes:input_type -> seriatim.v1.SetTopicAttributesRequest
+	10, // 23: seriatim.v1.Topics.AddTopicPermission:input_type -> seriatim.v1.AddTopicPermissionRequest
+	12, // 24: seriatim.v1.Topics.RemoveTopicPermission:input_type -> seriatim.v1.RemoveTopicPermissionRequest
+	14, // 25: seriatim.v1.Topics.TagTopic:input_type -> seriatim.v1.TagTopicRequest
+	16, // 26: seriatim.v1.Topics.UntagTopic:input_type -> seriatim.v1.UntagTopicRequest
+	18, // 27: seriatim.v1.Topics.ListTopicTags:input_type -> seriatim.v1.ListTopicTagsRequest
+	20, // 28: seriatim.v1.Topics.Subscribe:input_type -> seriatim.v1.SubscribeRequest
+	22, // 29: seriatim.v1.Topics.ConfirmSubscription:input_type -> seriatim.v1.ConfirmSubscriptionRequest
+	24, // 30: seriatim.v1.Topics.Unsubscribe:input_type -> seriatim.v1.UnsubscribeRequest
+	26, // 31: seriatim.v1.Topics.GetSubscriptionAttributes:input_type -> seriatim.v1.GetSubscriptionAttributesRequest
+	28, // 32: seriatim.v1.Topics.SetSubscriptionAttributes:input_type -> seriatim.v1.SetSubscriptionAttributesRequest
+	30, // 33: seriatim.v1.Topics.ListSubscriptions:input_type -> seriatim.v1.ListSubscriptionsRequest
+	35, // 34: seriatim.v1.Topics.Publish:input_type -> seriatim.v1.PublishRequest
+	37, // 35: seriatim.v1.Topics.PublishStream:input_type -> seriatim.v1.PublishStreamRequest
+	1,  // 36: seriatim.v1.Topics.CreateTopic:output_type -> seriatim.v1.CreateTopicResponse
+	3,  // 37: seriatim.v1.Topics.DeleteTopic:output_type -> seriatim.v1.DeleteTopicResponse
+	5,  // 38: seriatim.v1.Topics.ListTopics:output_type -> seriatim.v1.ListTopicsResponse
+	7,  // 39: seriatim.v1.Topics.GetTopicAttributes:output_type -> seriatim.v1.GetTopicAttributesResponse
+	9,  // 40: seriatim.v1.Topics.SetTopicAttributes:output_type -> seriatim.v1.SetTopicAttributesResponse
+	11, // 41: seriatim.v1.Topics.AddTopicPermission:output_type -> seriatim.v1.AddTopicPermissionResponse
+	13, // 42: seriatim.v1.Topics.RemoveTopicPermission:output_type -> seriatim.v1.RemoveTopicPermissionResponse
+	15, // 43: seriatim.v1.Topics.TagTopic:output_type -> seriatim.v1.TagTopicResponse
+	17, // 44: seriatim.v1.Topics.UntagTopic:output_type -> seriatim.v1.UntagTopicResponse
+	19, // 45: seriatim.v1.Topics.ListTopicTags:output_type -> seriatim.v1.ListTopicTagsResponse
+	21, // 46: seriatim.v1.Topics.Subscribe:output_type -> seriatim.v1.SubscribeResponse
+	23, // 47: seriatim.v1.Topics.ConfirmSubscription:output_type -> seriatim.v1.ConfirmSubscriptionResponse
+	25, // 48: seriatim.v1.Topics.Unsubscribe:output_type -> seriatim.v1.UnsubscribeResponse
+	27, // 49: seriatim.v1.Topics.GetSubscriptionAttributes:output_type -> seriatim.v1.GetSubscriptionAttributesResponse
+	29, // 50: seriatim.v1.Topics.SetSubscriptionAttributes:output_type -> seriatim.v1.SetSubscriptionAttributesResponse
+	31, // 51: seriatim.v1.Topics.ListSubscriptions:output_type -> seriatim.v1.ListSubscriptionsResponse
+	36, // 52: seriatim.v1.Topics.Publish:output_type -> seriatim.v1.PublishResponse
+	38, // 53: seriatim.v1.Topics.PublishStream:output_type -> seriatim.v1.PublishStreamResponse
+	36, // [36:54] is the sub-list for method output_type
+	18, // [18:36] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_transport_grpc_topics_proto_init() }

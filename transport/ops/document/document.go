@@ -166,6 +166,7 @@ type Message struct {
 	DeadLetterSource string             `json:"deadLetterSource,omitempty"`
 	Attributes       []MessageAttribute `json:"attributes,omitempty"`
 	Body             string             `json:"body"`
+	BodyEncoding     string             `json:"bodyEncoding,omitempty"` // base64 if the body is not text
 }
 
 // MessageAttribute is an attribute of a message. Its value is in base64, whatever its type.

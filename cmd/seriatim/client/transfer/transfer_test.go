@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -13,9 +14,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 // The reader returns every line of any length with its end, and refuses a line that is too long.
@@ -49,6 +52,9 @@ func TestParse(t *testing.T) {
 		``: "EOF", `{}`: "body is missing", `{"body":1}`: "cannot unmarshal", `{"body":"x"} {}`: "more than one JSON value",
 		`{"body":"x","bdoy":1}`: "unknown field", `{"body":"x","attributes":{"a":{"type":"String"}}}`: "either text or binary",
 		`{"body":"x","attributes":{"a":{"type":"String","text":"x","binary":"eA=="}}}`: "either text or binary",
+		`{"body":"x","format":"json"}`: "neither bytes nor amqp", `{"body":"x","format":"amqp"}`: "needs amqp",
+		`{"body":"x","amqp":{"sections":""}}`: "needs amqp", `{"body":"x","bodyEncoding":"hex"}`: "is not base64",
+		`{"body":"x","bodyEncoding":"base64"}`: "is not base64",
 	} {
 		if _, err := parse([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
@@ -66,6 +72,50 @@ func TestParse(t *testing.T) {
 	r.MessageID = ""
 	if got := r.message(true, true, 7).GetDeduplicationId(); got != "line-7" {
 		t.Errorf("%q", got)
+	}
+}
+
+// An exported message is imported as it was sent, whatever its format.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	text := func(value string) *api.Attribute { return api.TextAttribute("String", value) }
+	for _, c := range []struct {
+		stored *api.Delivery
+		line   string // a part of it
+		want   *api.Message
+	}{
+		{&api.Delivery{Body: "text"}, `"body":"text"`, &api.Message{Body: "text"}},
+		{&api.Delivery{Format: api.FormatBytes, BodyBytes: []byte("text")}, `"format":"bytes"`, &api.Message{BodyBytes: []byte("text")}},
+		{&api.Delivery{Format: api.FormatBytes}, `"body":""`, &api.Message{BodyBytes: []byte{}}},
+		{
+			&api.Delivery{Format: api.FormatBytes, BodyBytes: []byte("\x00\xff")}, `"body":"AP8=","bodyEncoding":"base64"`,
+			&api.Message{BodyBytes: []byte("\x00\xff")},
+		},
+		{
+			&api.Delivery{
+				Format: api.FormatAMQP, BodyBytes: []byte("x"),
+				Amqp:       &api.AMQPContent{Sections: []byte("\x00s"), AttributesBeside: []string{"reason"}},
+				Attributes: map[string]*api.Attribute{"color": text("red"), "reason": text("poison")},
+				Changes:    []*api.PropertyChange{{Name: "color", Value: []byte("\xa1\x03red")}},
+			}, `"properties":{"color"`,
+			&api.Message{
+				BodyBytes: []byte("x"), Amqp: &api.AMQPContent{Sections: []byte("\x00s")},
+				Attributes: map[string]*api.Attribute{"reason": text("poison")},
+				Changes:    []*api.PropertyChange{{Name: "color", Value: []byte("\xa1\x03red")}},
+			},
+		},
+		{
+			&api.Delivery{Format: api.FormatAMQP, Amqp: &api.AMQPContent{Body: []byte("\x00Sw\x40")}}, `"amqp":{"sections":`,
+			&api.Message{Amqp: &api.AMQPContent{Body: []byte("\x00Sw\x40")}},
+		},
+	} {
+		line, err := json.Marshal(RecordOf(&api.PeekedMessage{Message: c.stored}))
+		clustertest.Must(t, err)
+		r, err := parse(line)
+		clustertest.Must(t, err)
+		if got := r.message(true, false, 1); !proto.Equal(got, c.want) || !strings.Contains(string(line), c.line) {
+			t.Errorf("%s: %v, want %v", line, got, c.want)
+		}
 	}
 }
 
