@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Parts are the parts of a message that plain text lacks (amqp.md 4, 5).
+// Parts are the parts of a message that plain text lacks.
 type Parts struct {
 	Format   string // bytes or amqp, empty for text
 	Sections string // of amqp, before the body
