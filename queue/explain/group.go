@@ -78,7 +78,7 @@ func OfGroup(v queue.View, name string, g *queue.GroupInfo) Explanation {
 // afterLock sets what a receive does with a message at the end of a session lock.
 func (e *Explanation) afterLock(m *queue.StoredMessage, end queue.Timestamp) {
 	switch {
-	case m.Sequence == 0 || m.Before > 0 || !m.InSession && m.VisibleAt > end || m.ExpiresAt <= end:
+	case m.Sequence == 0 || m.Before > 0 || !m.InSession && m.VisibleAt > end || m.ExpiresAt != 0 && m.ExpiresAt <= end:
 	case m.DeadLetter:
 		e.Then = DeadLetter
 	default:
