@@ -251,7 +251,8 @@ func TestManyUnsettledMessages(t *testing.T) {
 	c := <-b.conns
 	p.attach(0, 0, wire.Sender, "held").want(wire.CodeAttach, wire.CodeFlow)
 	const messages, size = 100, 900_000
-	wrote := make(chan bool)
+	const unsettled = 15 // all but the next message fit
+	wrote := make(chan bool, 1)
 	go func() {
 		for id := range uint32(messages) {
 			for sent := 0; sent < size; sent += 30_000 {
@@ -261,16 +262,28 @@ func TestManyUnsettledMessages(t *testing.T) {
 				}
 				if _, err := p.conn.Write(framed(0, transfer, make([]byte, 30_000)...)); err != nil {
 					wrote <- false
+					return
 				}
 			}
 		}
 		wrote <- true
 	}()
-	for range messages {
-		d := <-b.held
+	var deliveries []*Delivery
+	for n := range messages {
+		select {
+		case d := <-b.held:
+			deliveries = append(deliveries, d)
+		case name := <-b.ended:
+			t.Fatalf("%s ended", name)
+		}
 		if n := held(c)[incoming]; n > incomingMax {
 			t.Errorf("%d bytes are held", n)
 		}
+		if n+1 >= unsettled {
+			deliveries[n+1-unsettled].Settle(wire.State{Code: wire.CodeAccepted})
+		}
+	}
+	for _, d := range deliveries[messages+1-unsettled:] {
 		d.Settle(wire.State{Code: wire.CodeAccepted})
 	}
 	if !<-wrote {

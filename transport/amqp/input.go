@@ -207,27 +207,31 @@ func (c *Conn) awaitRoom(channel uint16, body []byte) error {
 		return nil
 	}
 	size := int64(bufferSize(len(body)) + deliveryBytes)
+	if len(c.partial) > 0 || !c.memory.cover(size) {
+		size = c.growth(channel, body)
+	}
 	// The handler settles what it has without further input.
 	for c.receiving > 0 && c.memory.held[incoming]+size > c.memory.limit(incoming) && c.stage == opened {
 		c.pause()
 		c.settled.Wait()
 	}
-	if !c.memory.cover(size) && c.wanted(channel, body) {
-		c.awaitBudget(size) // without it the message is refused
-	}
+	c.awaitBudget(size) // without it the message is refused
 	return nil
 }
 
-// wanted reports whether a transfer has an effect. It needs the mutex.
-func (c *Conn) wanted(channel uint16, body []byte) bool {
-	_, list, _, err := wire.ReadPerformative(body)
+// growth returns the memory that a transfer needs: 0 without effect. It needs the mutex.
+func (c *Conn) growth(channel uint16, body []byte) int64 {
+	_, list, payload, err := wire.ReadPerformative(body)
 	s := c.sessions[channel]
 	if err != nil || s == nil || s.ended {
-		return false
+		return 0
 	}
 	t, err := wire.ReadTransfer(list)
 	v := s.links[t.Handle].receiver
-	return err == nil && v != nil && v.state == attached
+	if err != nil || v == nil || v.state != attached {
+		return 0
+	}
+	return v.growth(len(payload))
 }
 
 // transferPrefix is the usual beginning of a transfer.

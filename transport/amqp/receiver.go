@@ -129,11 +129,24 @@ func messageLimit(messageMax uint64) time.Duration {
 	return limits.BodyTimeout + time.Duration(min(messageMax, 1<<32)>>20)*8*time.Second //nolint:gosec // bounded
 }
 
+// growth returns the memory that n more bytes of the incomplete message need. It needs the mutex.
+func (v *Receiver) growth(n int) int64 {
+	m := &v.message
+	total := m.size + uint64(n) //nolint:gosec // a length
+	switch {
+	case total > v.messageMax:
+		return 0
+	case m.buffer == nil:
+		return int64(deliveryBytes + bufferSize(int(total))) //nolint:gosec // at most messageMax
+	}
+	return int64(max(0, bufferSize(int(total))-cap(m.buffer.bytes))) //nolint:gosec // at most messageMax
+}
+
 // add appends a part to the incomplete message, and drops what it has if it is too large. It reports
 // false without memory.
 func (v *Receiver) add(payload []byte) bool {
 	m, c := &v.message, v.session.conn
-	first := m.size == 0 && m.buffer == nil
+	more := v.growth(len(payload))
 	m.size += uint64(len(payload))
 	if m.size > v.messageMax {
 		c.memory.shrink(incoming, m.charge)
@@ -141,20 +154,12 @@ func (v *Receiver) add(payload []byte) bool {
 		m.buffer, m.charge = nil, 0
 		return true
 	}
-	if !first && m.buffer == nil {
-		return true
-	}
-	size := bufferSize(int(m.size)) //nolint:gosec // at most messageMax
-	more := int64(deliveryBytes + size)
-	if !first {
-		more = int64(max(0, size-cap(m.buffer.bytes)))
-	}
 	if more > 0 && !c.memory.grow(incoming, more) {
 		return false
 	}
 	m.charge += more
-	if first {
-		m.buffer = newBuffer(size)
+	if m.buffer == nil {
+		m.buffer = newBuffer(int(m.size)) //nolint:gosec // at most messageMax
 	}
 	m.buffer = m.buffer.grown(len(payload))
 	m.buffer.bytes = append(m.buffer.bytes, payload...)
