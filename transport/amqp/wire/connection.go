@@ -87,12 +87,14 @@ func (e *Error) Error() string {
 	return e.Condition + ": " + e.Description
 }
 
-// Append appends the described error.
+// Append appends the described error with all its fields: a client of Service Bus reads the last one
+// without a look at their number.
 func (e *Error) Append(b []byte) []byte {
 	c := compose(b, CodeError)
 	c.symbol(e.Condition)
 	c.text(Optional[string]{Value: e.Description, Set: e.Description != ""})
 	c.value(e.Info)
+	c.pad()
 	return c.end()
 }
 

@@ -149,12 +149,17 @@ func compose(b []byte, code uint64) composite {
 	return composite{b: b, m: m}
 }
 
-// field makes room for a field that is not null.
-func (c *composite) field() {
+// pad appends the nulls that could be left out.
+func (c *composite) pad() {
 	for ; c.nulls > 0; c.nulls-- {
 		c.b = AppendNull(c.b)
 		c.n++
 	}
+}
+
+// field makes room for a field that is not null.
+func (c *composite) field() {
+	c.pad()
 	c.n++
 }
 

@@ -113,7 +113,7 @@ func (h *Header) Append(b []byte) []byte {
 	c.ubyte(h.Priority)
 	c.optionalUint32(h.TTL)
 	c.bool(h.FirstAcquirer)
-	c.optionalUint32(Optional[uint32]{Value: h.DeliveryCount, Set: h.DeliveryCount > 0})
+	c.uint32(h.DeliveryCount) // some clients show an absent one as unknown
 	return c.end()
 }
 
