@@ -2,8 +2,9 @@
 // interface; the packages below verify signatures and decide by policies:
 //
 //	sigv4   signatures of HTTP requests
+//	sas     shared access signatures of Azure Service Bus
 //	iam     policies
-//	gate    both, with the keys and policies of the cluster
+//	gate    all of them, with the keys and policies of the cluster
 //	rate    requests per second of each account
 //
 // A protocol verifies each request before it looks at anything else, and calls the Authorizer once

@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/iam"
+	"github.com/seriatimq/seriatim/transport/auth/sas"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
@@ -31,6 +32,7 @@ type Node interface {
 type Gate struct {
 	node       Node
 	signatures *sigv4.Verifier
+	tokens     *sas.Verifier
 	now        func() time.Time
 	documents  documents
 	// searches bounds the requests that make the node catch up.
@@ -39,6 +41,7 @@ type Gate struct {
 
 var (
 	_ sigv4.Authenticator = (*Gate)(nil)
+	_ sas.Authenticator   = (*Gate)(nil)
 	_ auth.Authorizer     = (*Gate)(nil)
 )
 
@@ -50,7 +53,7 @@ const searchesMax = 16
 func New(node Node, now func() time.Time) *Gate {
 	return &Gate{
 		node: node, now: now,
-		signatures: sigv4.New(active{node}, now), searches: make(chan struct{}, searchesMax),
+		signatures: sigv4.New(active{node}, now), tokens: sas.New(active{node}, now), searches: make(chan struct{}, searchesMax),
 	}
 }
 
@@ -88,9 +91,30 @@ func (g *Gate) Verify(r *http.Request, body string) (auth.Identity, string, erro
 	if err != nil {
 		return auth.Identity{}, "", err
 	}
+	return g.owned(caller), content, nil
+}
+
+// VerifyToken identifies the caller by a shared access signature. A caller without a token is anonymous:
+// the policy of the resource may permit the request.
+func (g *Gate) VerifyToken(ctx context.Context, text string) (auth.Identity, sas.Token, error) {
+	if text == "" {
+		return auth.Identity{}, sas.Token{}, nil
+	}
+	caller, token, err := g.tokens.Verify(text)
+	if is(err, sas.UnknownKey) && g.search(ctx) {
+		caller, token, err = g.tokens.Verify(text)
+	}
+	if err != nil {
+		return auth.Identity{}, sas.Token{}, err
+	}
+	return g.owned(caller), token, nil
+}
+
+// owned adds the owner of the caller's key.
+func (g *Gate) owned(caller auth.Identity) auth.Identity {
 	key, _ := g.node.Access().Key(caller.AccessKeyID)
 	caller.Account, caller.User = key.User.Account, key.User.Name
-	return caller, content, nil
+	return caller
 }
 
 func is(err error, code string) bool {

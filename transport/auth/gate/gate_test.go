@@ -15,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/iam"
+	"github.com/seriatimq/seriatim/transport/auth/sas"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
@@ -319,5 +320,41 @@ func TestDocumentsAreBounded(t *testing.T) {
 	}
 	if d.bytes > documentsBytesMax || len(d.known) > 4 {
 		t.Errorf("%d documents of %d bytes are kept", len(d.known), d.bytes)
+	}
+}
+
+// TestVerifyToken checks tokens of known, new, revoked and inactive keys, and no token.
+func TestVerifyToken(t *testing.T) {
+	t.Parallel()
+	n := newNode()
+	g := New(n, time.Now)
+	verify := func(id, secret string) (auth.Identity, error) {
+		caller, token, err := g.VerifyToken(t.Context(), sas.Sign("sb://h/orders", id, secret, time.Now().Add(time.Hour)))
+		if err == nil && (!token.Covers("orders") || token.Covers("others")) {
+			t.Errorf("%s: token %+v with %v", id, token, err)
+		}
+		return caller, err
+	}
+	if got, err := verify(annaKey, secret); err != nil || got.Account != ours || got.User != "anna" || got.Service != sas.Service {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := verify(annaKey, secret+"x"); codeOf(err) != sas.WrongMAC {
+		t.Errorf("a wrong secret: %v", err)
+	}
+	n.caught = func() error {
+		n.table.Store(n.Access().WithKey(statehash.Key{}, access.Key{ID: newKey, Secret: secret,
+			User: access.User{Account: ours, Name: "new"}}))
+		return nil
+	}
+	if got, err := verify(newKey, secret); err != nil || got.User != "new" || n.catches.Load() != 1 {
+		t.Errorf("a new key: %+v, %v", got, err)
+	}
+	n.caught = func() error { return nil }
+	n.table.Store(n.Access().WithoutKey(statehash.Key{}, newKey))
+	if _, err := verify(newKey, secret); codeOf(err) != sas.UnknownKey {
+		t.Errorf("a revoked key: %v", err)
+	}
+	if got, _, err := g.VerifyToken(t.Context(), ""); err != nil || got != (auth.Identity{}) {
+		t.Errorf("no token: %+v, %v", got, err)
 	}
 }
