@@ -39,18 +39,28 @@ func (c *CreateQueue) checkAttributes(in attributes.Assignment) *Error {
 
 // wellFormed checks the name, by the rule that FifoQueue selects, and the tags.
 func (c *CreateQueue) wellFormed() *Error {
+	if err := c.checkName(limits.FIFONameLengthMax); err != nil {
+		return err
+	}
+	return attributes.CheckTags(access.PlainName(c.Queue), c.Tags)
+}
+
+// CheckSQSName refuses the name of a FIFO queue that is too long for SQS.
+func (c *CreateQueue) CheckSQSName() *Error { return c.checkName(limits.QueueNameLengthMax) }
+
+func (c *CreateQueue) checkName(fifoMax int) *Error {
 	name := access.PlainName(c.Queue)
 	value, _ := attributes.ValueOf(c.Attributes, attributes.NameFIFO)
 	if on, _ := attributes.ParseBool(value); on {
-		if base, isFIFO := strings.CutSuffix(name, ".fifo"); !isFIFO || !plainName(base) || len(name) > limits.QueueNameLengthMax {
+		if base, isFIFO := strings.CutSuffix(name, ".fifo"); !isFIFO || !plainName(base) || len(name) > fifoMax {
 			return refusal.InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, ",
-				"must end with .fifo suffix and be 1 to 80 in length.")
+				"must end with .fifo suffix and be 1 to ", strconv.Itoa(fifoMax), " in length.")
 		}
 	} else if !plainName(name) || len(name) > limits.QueueNameLengthMax {
 		// AWS returns the same text for a name that ends in .fifo.
 		return refusal.InvalidParameter(nameRule)
 	}
-	return attributes.CheckTags(name, c.Tags)
+	return nil
 }
 
 func (c *CreateQueue) accessPolicy() (AccessPolicy, bool) { return queuePolicy(c.Queue, c.Attributes) }
@@ -122,7 +132,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 // checkImplicitDeadLetter refuses ImplicitDeadLetterQueue if the name of that queue would be too
 // long.
 func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
-	if a.ImplicitDeadLetterQueue && len(ImplicitDeadLetterName(access.PlainName(name))) > limits.QueueNameLengthMax {
+	if a.ImplicitDeadLetterQueue && tooLongName(ImplicitDeadLetterName(name)) {
 		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
 			"Reason: the name of the queue is too long to append -dlq to it.")
 	}

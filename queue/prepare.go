@@ -149,7 +149,11 @@ func checkQueueName(name string) *Error {
 
 // tooLongName reports whether a name, possibly qualified, is too long for any queue.
 func tooLongName(name string) bool {
-	return len(name) > limits.QueueNameLengthMax && len(access.PlainName(name)) > limits.QueueNameLengthMax
+	most := limits.QueueNameLengthMax
+	if isFIFOName(name) {
+		most = limits.FIFONameLengthMax
+	}
+	return len(name) > most && len(access.PlainName(name)) > most
 }
 
 // entryRefusals collects the errors of a batch.

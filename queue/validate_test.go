@@ -14,7 +14,7 @@ func TestValidate(t *testing.T) {
 	const (
 		standardName = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
 		fifoName     = "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
-			"must end with .fifo suffix and be 1 to 80 in length."
+			"must end with .fifo suffix and be 1 to 800 in length."
 		tagKey      = "Tag keys must be between 1 and 128 characters in length."
 		tagValue    = "Tag values must be between 0 and 256 characters in length."
 		maxMessages = " for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."
@@ -66,8 +66,8 @@ func TestValidate(t *testing.T) {
 		{"fifo name with FifoQueue=false", &CreateQueue{Queue: "x.fifo", Attributes: []Attribute{{Name: "FifoQueue", Value: "false"}}},
 			refusal.InvalidParameterValue, standardName},
 		{"fifo name", &CreateQueue{Queue: "x.fifo", Attributes: fifo}, 0, ""},
-		{"fifo name of 80", &CreateQueue{Queue: strings.Repeat("n", 75) + ".fifo", Attributes: fifo}, 0, ""},
-		{"fifo name of 81", &CreateQueue{Queue: strings.Repeat("n", 76) + ".fifo", Attributes: fifo}, refusal.InvalidParameterValue,
+		{"fifo name of 800", &CreateQueue{Queue: strings.Repeat("n", 795) + ".fifo", Attributes: fifo}, 0, ""},
+		{"fifo name of 801", &CreateQueue{Queue: strings.Repeat("n", 796) + ".fifo", Attributes: fifo}, refusal.InvalidParameterValue,
 			fifoName},
 		{"fifo name without suffix", &CreateQueue{Queue: "x", Attributes: fifo}, refusal.InvalidParameterValue, fifoName},
 		{"fifo name with other suffix", &CreateQueue{Queue: "x.FIFO", Attributes: fifo}, refusal.InvalidParameterValue, fifoName},
@@ -197,4 +197,14 @@ func TestCheckVisibility(t *testing.T) {
 		"Value -1 for parameter VisibilityTimeout is invalid. Reason: Must be >= 0 and <= 43200, if provided.")
 	refusaltest.Want(t, checkVisibility(Int{}), refusal.MissingRequiredParameter,
 		"The request must contain the parameter VisibilityTimeout.")
+}
+
+// TestSQSName checks that SQS does not allow all names of FIFO queues.
+func TestSQSName(t *testing.T) {
+	for length, want := range map[int]bool{80: true, 81: false, 800: false} {
+		c := CreateQueue{Queue: strings.Repeat("n", length-5) + ".fifo", Attributes: []Attribute{{Name: "FifoQueue", Value: "true"}}}
+		if err := c.CheckSQSName(); (err == nil) != want {
+			t.Errorf("a name of %d characters: %v", length, err)
+		}
+	}
 }

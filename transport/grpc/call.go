@@ -284,7 +284,7 @@ func (c *call) on(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("queue")
 	}
-	if len(access.PlainName(name)) > limits.QueueNameLengthMax {
+	if len(access.PlainName(name)) > limits.FIFONameLengthMax {
 		return refusal.NoSuchQueue()
 	}
 	c.queue = strings.Clone(c.qualify(name)) // it outlives the text of the request

@@ -17,7 +17,7 @@ func (c *call) onSource(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("source")
 	}
-	if len(access.PlainName(name)) > limits.QueueNameLengthMax {
+	if len(access.PlainName(name)) > limits.FIFONameLengthMax {
 		return refusal.NoSuchResource("source")
 	}
 	return c.on(name)
@@ -27,7 +27,7 @@ func (c *call) onSource(name string) error {
 func (q *queues) StartMoveTask(ctx context.Context, in *seriatimpb.StartMoveTaskRequest) (*seriatimpb.StartMoveTaskResponse, error) {
 	c := callOf(ctx)
 	destination := in.GetDestination()
-	if len(access.PlainName(destination)) > limits.QueueNameLengthMax {
+	if len(access.PlainName(destination)) > limits.FIFONameLengthMax {
 		return nil, refusal.NoSuchResource("destination")
 	}
 	if destination != "" {

@@ -27,7 +27,7 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 		return nil, refusal.MissingParameter("queue")
 	}
 	// The limit for names depends on the kind of the queue, so the command refuses long ones.
-	name := c.qualify(shorten(in.GetQueue(), limits.QueueNameLengthMax))
+	name := c.qualify(shorten(in.GetQueue(), limits.FIFONameLengthMax))
 	c.Record.Queue = name
 	if err := c.permit(service.Resource{Name: name}); err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 		return nil, refusal.SNSInvalid("a subscription is of a queue or of a URL, not of both")
 	case in.GetQueue() != "":
 		subscribed := c.qualify(in.GetQueue())
-		c.Record.Queue = subscribed[:min(len(subscribed), limits.QueueNameLengthMax)]
+		c.Record.Queue = subscribed[:min(len(subscribed), limits.FIFONameLengthMax)]
 		if cmd.Endpoint = names.QueueARN(subscribed); access.OwnerOf(subscribed) != "" {
 			cmd.Queue = subscribed
 		}

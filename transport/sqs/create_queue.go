@@ -26,13 +26,17 @@ var createQueueInputSchema = awswire.Structure(
 // createQueue creates a queue, or confirms an equal one.
 func (s *Service) createQueue(ctx context.Context, c *aws.Call, in *createQueueInput) (*queueURLOutput, error) {
 	attributes := aws.Attributes(in.Attributes)
+	cmd := &queue.CreateQueue{Queue: c.Resource.Name, Attributes: attributes}
+	if refused := cmd.CheckSQSName(); refused != nil {
+		return nil, refused
+	}
 	if refused := s.Names.CheckRedrive(attributes); refused != nil {
 		return nil, refused
 	}
-	tags, err := queueTags(in.Tags)
-	if err != nil {
+	var err error
+	if cmd.Tags, err = queueTags(in.Tags); err != nil {
 		return nil, err
 	}
-	_, err = c.Submit(ctx, &queue.CreateQueue{Queue: c.Resource.Name, Attributes: attributes, Tags: tags})
+	_, err = c.Submit(ctx, cmd)
 	return &queueURLOutput{c.QueueURL(c.Resource.Name)}, err
 }
