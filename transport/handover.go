@@ -1,9 +1,36 @@
 package transport
 
 import (
+	"context"
 	"net"
 	"sync"
+
+	"github.com/seriatimq/seriatim/transport/connections"
 )
+
+// amqpFirst is the first byte of the protocol headers of AMQP. No method of HTTP that the port serves
+// begins with it.
+const amqpFirst = 'A'
+
+// handOver passes on a connection that http1 does not serve, by its first byte.
+func (s *Server) handOver(conn net.Conn) {
+	begun, ok := connections.As[interface{ First() (byte, bool) }](conn)
+	if ok && s.amqp != nil {
+		if first, read := begun.First(); read && first == amqpFirst {
+			s.amqp.Serve(conn)
+			return
+		}
+	}
+	s.http2.Serve(conn)
+}
+
+// shutdownAMQP closes the connections of AMQP.
+func (s *Server) shutdownAMQP(ctx context.Context) error {
+	if s.amqp == nil {
+		return nil
+	}
+	return s.amqp.Shutdown(ctx)
+}
 
 // handoverListener is a net.Listener for the connections that are handed over to net/http.
 // Close may be called more than once.

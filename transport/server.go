@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seriatimq/seriatim/transport/amqp"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/connections"
 	"github.com/seriatimq/seriatim/transport/http1"
@@ -40,6 +41,10 @@ type Config struct {
 	// GRPC serves the requests of content type application/grpc over HTTP/2. Their bodies may be
 	// endless, so GRPC reads and counts them itself. Nil: Handler serves them.
 	GRPC http.Handler
+	// AMQP serves the connections that begin with a protocol header of AMQP; nil: there are none.
+	AMQP amqp.Handler
+	// ContainerID names the node to clients of AMQP.
+	ContainerID string
 	// Budget bounds the bodies being read and the answers being written on all connections; bodies
 	// are read before Handler is called. Nil: nothing is counted, and Handler reads the body.
 	Budget *budget.Bytes
@@ -60,6 +65,7 @@ type Server struct {
 	http     http.Server
 	plain    *http1.Server     // nil with NetHTTP
 	http2    *http2.Server     // serves the HTTP/2 connections of plain
+	amqp     *amqp.Server      // nil without Config.AMQP
 	others   *handoverListener // passes the other connections to http
 	listener *limits.Listener
 	budget   *budget.Bytes
@@ -121,8 +127,14 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		Handler: handler, Budget: cfg.Budget, Now: cfg.Now, Others: s.others.handOver, StreamsMax: cfg.StreamsMax,
 		Refused: s.listener.Refuse, Logger: cfg.Logger,
 	})
+	if cfg.AMQP != nil {
+		s.amqp = amqp.New(ctx, amqp.Config{
+			Handler: cfg.AMQP, ContainerID: cfg.ContainerID, Budget: cfg.Budget, Now: cfg.Now, Refused: s.listener.Refuse,
+			Logger: cfg.Logger,
+		})
+	}
 	s.plain = http1.New(ctx, http1.Config{
-		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.http2.Serve, Refused: s.listener.Refuse,
+		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.handOver, Refused: s.listener.Refuse,
 		Logger: cfg.Logger,
 	})
 	go s.serveBoth()
@@ -219,6 +231,9 @@ func (s *Server) Connections() Connections {
 	c := Connections{Connections: s.listener.Connections(), Memory: s.budget.Usage()}
 	if s.plain != nil {
 		c.Panics = s.plain.Panics() + s.http2.Panics()
+		if s.amqp != nil {
+			c.Panics += s.amqp.Panics()
+		}
 	}
 	return c
 }
@@ -248,9 +263,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		var err error
 		if s.plain != nil {
 			closed := s.listener.Close()
-			frames := make(chan error, 1) // the result
+			frames := make(chan error, 2) // the results
 			go func() { frames <- s.http2.Shutdown(ctx) }()
-			err = errors.Join(closed, s.plain.Shutdown(ctx), <-frames)
+			go func() { frames <- s.shutdownAMQP(ctx) }()
+			err = errors.Join(closed, s.plain.Shutdown(ctx), <-frames, <-frames)
 		}
 		plain <- err
 	}()

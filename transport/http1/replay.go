@@ -23,6 +23,14 @@ type replayConn struct {
 	read []byte
 }
 
+// First returns the next byte if it was read before.
+func (c *replayConn) First() (first byte, ok bool) {
+	if len(c.read) == 0 {
+		return 0, false
+	}
+	return c.read[0], true
+}
+
 // NetConn returns the wrapped connection.
 func (c *replayConn) NetConn() net.Conn { return c.Conn }
 
