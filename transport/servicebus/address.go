@@ -1,0 +1,65 @@
+package servicebus
+
+import (
+	"strings"
+
+	"github.com/seriatimq/seriatim/transport/amqp/wire"
+)
+
+// Suffixes of paths, in any letter case.
+const (
+	suffixManagement = "/$management"
+	suffixDeadLetter = "/$deadletterqueue"
+	tokenNode        = "$cbs"
+)
+
+// address is the node of a link.
+type address struct {
+	path       string // of the entity, as sent, empty for $cbs
+	tokens     bool   // $cbs
+	management bool
+	deadLetter bool // the dead-letter queue of path
+}
+
+// readAddress reads an address, which may be a URI.
+func readAddress(v wire.Value) (a address, ok bool) {
+	text := textOf(v)
+	if _, rest, uri := strings.Cut(text, "://"); uri {
+		_, text, _ = strings.Cut(rest, "/")
+	}
+	text = strings.Clone(strings.Trim(text, "/"))
+	if strings.EqualFold(text, tokenNode) {
+		return address{tokens: true}, true
+	}
+	text, a.management = cutSuffix(text, suffixManagement)
+	text, a.deadLetter = cutSuffix(text, suffixDeadLetter)
+	a.path = text
+	return a, text != ""
+}
+
+// cutSuffix is strings.CutSuffix in any letter case.
+func cutSuffix(text, suffix string) (before string, found bool) {
+	at := len(text) - len(suffix)
+	if at < 0 || !strings.EqualFold(text[at:], suffix) {
+		return text, false
+	}
+	return text[:at], true
+}
+
+// key identifies the node in any spelling.
+func (a *address) key() string {
+	key := strings.ToLower(a.path)
+	switch {
+	case a.tokens:
+		return tokenNode
+	case a.deadLetter:
+		key += suffixDeadLetter
+	}
+	if a.management {
+		key += suffixManagement
+	}
+	return key
+}
+
+// claimed returns the path that a token must cover.
+func (a *address) claimed() string { return a.key() }
