@@ -33,9 +33,11 @@ type NodeConfig struct {
 	EncryptionKeyFile string        `name:"encryption-key-file" env:"SERIATIM_ENCRYPTION_KEY_FILE" default:"" since:"0.1.0" help:"file with the keys that encrypt log, bodies, snapshots and backups, from seriatim encryption-key create; the same on all nodes; empty: clear text"`
 }
 
-// ListenConfig holds the addresses of the four ports.
+// ListenConfig holds the addresses of the four ports, and of two more for clients of AMQP.
 type ListenConfig struct {
-	Client          string   `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address for clients: SQS and SNS over HTTP/1.1 and HTTP/2, gRPC"`
+	Client          string   `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address for clients: SQS and SNS over HTTP/1.1 and HTTP/2, gRPC, AMQP"`
+	AMQP            string   `name:"amqp-addr" env:"SERIATIM_AMQP_ADDR" default:"" since:"0.1.0" help:"second address for Azure Service Bus clients: AMQP 1.0 without TLS, usually port 5672; empty: only client-addr"`
+	AMQPS           string   `name:"amqps-addr" env:"SERIATIM_AMQPS_ADDR" default:"" since:"0.1.0" help:"as amqp-addr, with the certificate of tls-cert, usually port 5671"`
 	Admin           string   `name:"admin-addr" env:"SERIATIM_ADMIN_ADDR" default:"127.0.0.1:9325" since:"0.1.0" help:"address for health, status, metrics and administration"`
 	Peer            string   `name:"peer-addr" env:"SERIATIM_PEER_ADDR" default:"127.0.0.1:9326" since:"0.1.0" help:"address for the other nodes"`
 	Gossip          string   `name:"gossip-addr" env:"SERIATIM_GOSSIP_ADDR" default:"127.0.0.1:9327" since:"0.1.0" help:"address for gossip, TCP and UDP"`

@@ -29,6 +29,10 @@ import (
 // devPortStep is the distance between the ports of two nodes that dev starts.
 const devPortStep = 10
 
+// devAMQP is the port that Azure Service Bus clients use with an emulator. One node opens it if it is
+// free.
+const devAMQP = "127.0.0.1:5672"
+
 const (
 	devNodesMax     = 9
 	defaultBasePort = 9324
@@ -273,6 +277,9 @@ func devConfig(flags *pflag.FlagSet, file layer, f devFlags, dir string) (Config
 	given := flagsLayer(flags)
 	if _, set := given.values["heartbeat-timeout"]; !set {
 		given.values["heartbeat-timeout"] = "20ms"
+	}
+	if _, set := given.values["amqp-addr"]; !set && checkPort("tcp", devAMQP) == nil {
+		given.values["amqp-addr"] = devAMQP
 	}
 	maps.Copy(given.values, map[string]string{
 		"node-name": "node-1", "data-dir": nodeDirectory(dir, 1), "bootstrap-expect": "1", "join": "",

@@ -11,6 +11,7 @@ func (r *parts) onDrain(requests context.Context) {
 		} else {
 			r.sqs.Undrain(requests)
 			r.grpc.Undrain(requests)
+			r.bus.Undrain(requests)
 		}
 		r.clientPort.KeepAlives(!drained)
 	}
@@ -24,4 +25,5 @@ func (r *parts) onDrain(requests context.Context) {
 func (r *parts) drain() {
 	r.sqs.Drain()
 	r.grpc.Drain()
+	r.bus.Drain()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/server/files"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/gate"
+	"github.com/seriatimq/seriatim/transport/auth/sas"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/service"
 )
@@ -19,15 +20,15 @@ func names(cfg Config) service.Names {
 	return service.Names{Account: cfg.API.Account, Region: cfg.API.Region, AnyRegion: !cfg.API.CheckARNRegion}
 }
 
-// access returns the verifier and the authorizer for the client port. Without auth they accept
+// access returns the verifiers and the authorizer for the client port. Without auth they accept
 // everything, and only simulations use the gate.
-func (p program) access(node *cluster.Node, api APIConfig) (*gate.Gate, sigv4.Authenticator, auth.Authorizer) {
+func (p program) access(node *cluster.Node, api APIConfig) (*gate.Gate, sigv4.Authenticator, sas.Authenticator, auth.Authorizer) {
 	g := gate.New(node, time.Now)
 	if !api.Auth {
 		p.log.Warn("auth is off: every program that reaches the client port may use every queue")
-		return g, sigv4.AcceptAll{}, nil
+		return g, sigv4.AcceptAll{}, sas.AcceptAll{}, nil
 	}
-	return g, g, g
+	return g, g, g, g
 }
 
 // firstKey returns the source of the first access key of a new cluster, nil without auth.

@@ -27,6 +27,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/ops/records"
 	"github.com/seriatimq/seriatim/transport/push"
 	"github.com/seriatimq/seriatim/transport/service"
+	"github.com/seriatimq/seriatim/transport/servicebus"
 	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
 	"github.com/seriatimq/seriatim/transport/tracing"
@@ -65,7 +66,9 @@ type parts struct {
 	endKeys    func() // ends watching the key file; nil: there is none
 	sqs        *sqs.Service
 	grpc       *grpc.Server
+	bus        *servicebus.Server
 	clientPort *transport.Server
+	amqpPorts  []*transport.Server
 	backup     backups
 	drains     atomic.Pointer[func(drained bool)] // of the client port; nil before it is open
 }
@@ -111,11 +114,16 @@ func (p program) run(ctx context.Context, cfg Config, ready func()) error {
 func checkOwnPorts(listen ListenConfig) error {
 	for _, port := range []struct{ network, setting, address string }{
 		{"tcp", "client-addr", listen.Client},
+		{"tcp", "amqp-addr", listen.AMQP},
+		{"tcp", "amqps-addr", listen.AMQPS},
 		{"tcp", "admin-addr", listen.Admin},
 		{"tcp", "peer-addr", listen.Peer},
 		{"tcp", "gossip-addr", listen.Gossip},
 		{"udp", "gossip-addr", listen.Gossip},
 	} {
+		if port.address == "" {
+			continue
+		}
 		err := checkPort(port.network, port.address)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return exit.New(exit.Failed, fmt.Errorf("%s: %w", port.setting, err),
@@ -215,7 +223,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	names := names(cfg)
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names, Random: rand.Reader})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
-	decider, verifier, authorizer := p.access(r.node, cfg.API)
+	decider, verifier, tokens, authorizer := p.access(r.node, cfg.API)
 	apis := []*aws.API{r.sqs.API(), sns.API()}
 	limiter := rate.New(r.node.Access, time.Now)
 	services := aws.NewHandler(aws.Options{
@@ -244,6 +252,10 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls,
 		Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
+	r.bus = servicebus.New(requests, servicebus.Options{
+		Node: r.node, Tokens: tokens, Authorizer: authorizer, Rate: limiter, Names: names, Calls: calls, Random: rand.Reader, Now: time.Now,
+		Logger: p.log,
+	})
 	console.New(console.Options{
 		Node: r.node, Admin: r.admin, Native: r.grpc, Tokens: ops.Tokens{Find: r.operators, OwnFile: r.ownToken}, Names: names,
 		ClientURL: clientURL(cfg.Listen.Client, r.certificates.client != nil), Enforced: cfg.API.Auth, Version: p.version,
@@ -259,15 +271,19 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	}
 	operators.Store(r.adminPort)
 	pages := origins(cfg.Listen, cfg.Listen.Client)
-	r.clientPort, err = transport.Listen(requests, transport.Config{
+	self, _ := r.node.Leader()
+	clientConfig := transport.Config{
 		Addr: cfg.Listen.Client, TLS: r.certificates.client.Server(),
 		ConnectionsMax: clientsMax, PerAddress: cfg.Limits.PerAddress, StreamsMax: cfg.Limits.Streams, Budget: memory,
 		Handler: transport.Recorded(calls, pages.Wrap(hooks.clients(services))), GRPC: pages.Wrap(hooks.clients(r.grpc)),
-		OnShutdown: r.drain, Logger: p.log, Now: time.Now,
+		AMQP: r.bus, ContainerID: self, OnShutdown: r.drain, Logger: p.log, Now: time.Now,
 		Opened: func(c net.Conn) *connections.Connection { return open.Opened(service.PortName, c) },
-	})
-	if err != nil {
+	}
+	if r.clientPort, err = transport.Listen(requests, clientConfig); err != nil {
 		return fmt.Errorf("client port: %w", err)
+	}
+	if err := r.listenAMQP(requests, cfg.Listen, clientConfig); err != nil {
+		return err
 	}
 	clients.Store(r.clientPort)
 	r.onDrain(requests)
@@ -325,8 +341,8 @@ func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger)
 		// Requests that wait for a leader get half of the time. The other half is for the
 		// transfer of leadership.
 		ending, over := context.WithTimeout(ctx, limit/2)
-		if err := r.clientPort.Shutdown(ending); err != nil {
-			log.Warn("the client port did not stop cleanly", "error", err)
+		if err := r.endClients(ending); err != nil {
+			log.Warn("a port for clients did not stop cleanly", "error", err)
 		}
 		over()
 	}

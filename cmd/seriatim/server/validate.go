@@ -51,6 +51,9 @@ func (c Config) validate() error {
 	if (c.Listen.TLSCert == "") != (c.Listen.TLSKey == "") {
 		wrong("tls-cert and tls-key belong together: set both or none")
 	}
+	if c.Listen.AMQPS != "" && c.Listen.TLSCert == "" {
+		wrong("amqps-addr needs a certificate: set tls-cert and tls-key")
+	}
 	if (c.Listen.AdminCert == "") != (c.Listen.AdminKey == "") {
 		wrong("admin-cert and admin-key belong together: set both or none")
 	}
