@@ -25,6 +25,7 @@ type QueueStats struct {
 	NotVisible           int64
 	Delayed              int64
 	Deferred             int64 // in no other count
+	Bytes                int64 // bodies and attributes of all messages, as sent
 	Groups               int64
 	BlockedGroups        int64     // whose first message is in flight, or which are locked as a session
 	DeduplicationEntries int64     // in memory, including expired ones
@@ -118,6 +119,7 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 		NotVisible:           q.inFlight(),
 		Delayed:              q.timers.delayed + q.delayedFirst(now),
 		Deferred:             int64(q.deferred.Len()),
+		Bytes:                q.sums.contentBytes,
 		Groups:               int64(len(q.groups.byName)),
 		DeduplicationEntries: int64(q.deduplication.Len()),
 		OldestSentAt:         oldest,

@@ -20,15 +20,22 @@ func names(cfg Config) service.Names {
 	return service.Names{Account: cfg.API.Account, Region: cfg.API.Region, AnyRegion: !cfg.API.CheckARNRegion}
 }
 
-// access returns the verifiers and the authorizer for the client port. Without auth they accept
+// access holds the verifiers and the authorizer for the client port. Without auth they accept
 // everything, and only simulations use the gate.
-func (p program) access(node *cluster.Node, api APIConfig) (*gate.Gate, sigv4.Authenticator, sas.Authenticator, auth.Authorizer) {
+type access struct {
+	gate       *gate.Gate
+	signatures sigv4.Authenticator
+	tokens     sas.Authenticator
+	authorizer auth.Authorizer
+}
+
+func (p program) access(node *cluster.Node, api APIConfig) access {
 	g := gate.New(node, time.Now)
 	if !api.Auth {
 		p.log.Warn("auth is off: every program that reaches the client port may use every queue")
-		return g, sigv4.AcceptAll{}, sas.AcceptAll{}, nil
+		return access{g, sigv4.AcceptAll{}, sas.AcceptAll{}, nil}
 	}
-	return g, g, g, g
+	return access{g, g, g, g}
 }
 
 // firstKey returns the source of the first access key of a new cluster, nil without auth.

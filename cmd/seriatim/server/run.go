@@ -28,6 +28,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/push"
 	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/servicebus"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom"
 	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
 	"github.com/seriatimq/seriatim/transport/tracing"
@@ -223,19 +224,19 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	names := names(cfg)
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names, Random: rand.Reader})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
-	decider, verifier, tokens, authorizer := p.access(r.node, cfg.API)
+	access := p.access(r.node, cfg.API)
 	apis := []*aws.API{r.sqs.API(), sns.API()}
 	limiter := rate.New(r.node.Access, time.Now)
-	services := aws.NewHandler(aws.Options{
-		Backend: service.Backend{Node: r.node, Authorizer: authorizer, Rate: limiter, Names: names}, Verifier: verifier, Logger: p.log,
-	}, apis...)
+	backend := service.Backend{Node: r.node, Authorizer: access.authorizer, Rate: limiter, Names: names}
+	services := atom.New(atom.Options{Backend: backend, Verifier: access.tokens, Logger: p.log}).Wrap(
+		aws.NewHandler(aws.Options{Backend: backend, Verifier: access.signatures, Logger: p.log}, apis...))
 	open := connections.New(time.Now)
 	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
 		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries,
 		Tokens:   ops.Tokens{Find: r.operators, OwnFile: r.ownToken},
-		Policies: &ops.Policies{Decide: decider.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
+		Policies: &ops.Policies{Decide: access.gate.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
 		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused, Spans: r.spans,
 		LastBackup: r.backup.at(), OnBackup: func(at time.Time) { r.backup.keep(cfg.Node.DataDir, at, p.log) },
 		Open: open, AuditRecords: r.auditRecords, LogRecords: p.logRecords(), LogLevel: p.logLevel(),
@@ -249,12 +250,12 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Sample: new(service.Sample), Refusals: new(service.RefusalSample),
 	}
 	r.grpc = grpc.New(requests, grpc.Options{
-		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls,
+		Node: r.node, Verifier: access.signatures, Authorizer: access.authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls,
 		Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
 	r.bus = servicebus.New(requests, servicebus.Options{
-		Node: r.node, Tokens: tokens, Authorizer: authorizer, Rate: limiter, Names: names, Calls: calls, Random: rand.Reader, Now: time.Now,
-		Logger: p.log,
+		Node: r.node, Tokens: access.tokens, Authorizer: access.authorizer, Rate: limiter, Names: names, Calls: calls, Random: rand.Reader,
+		Now: time.Now, Logger: p.log,
 	})
 	console.New(console.Options{
 		Node: r.node, Admin: r.admin, Native: r.grpc, Tokens: ops.Tokens{Find: r.operators, OwnFile: r.ownToken}, Names: names,

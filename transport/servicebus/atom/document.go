@@ -1,0 +1,134 @@
+package atom
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/seriatimq/seriatim/transport/budget"
+)
+
+const (
+	documentType  = "application/atom+xml;type=entry;charset=utf-8"
+	connectSpace  = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
+	countsSpace   = "http://schemas.microsoft.com/netservices/2011/06/servicebus"
+	instanceSpace = "http://www.w3.org/2001/XMLSchema-instance"
+
+	// bodyBytesMax bounds descriptions, which have some 2 KiB.
+	bodyBytesMax = 256 << 10
+)
+
+// element is an element of a description, with a text or with elements.
+type element struct {
+	XMLName  xml.Name
+	Attrs    []xml.Attr `xml:",any,attr"`
+	Text     string     `xml:",chardata"`
+	Children []element  `xml:",any"`
+}
+
+func textElement(name, value string) element {
+	return element{XMLName: xml.Name{Local: name}, Text: value}
+}
+
+// text is a text construct of Atom.
+type text struct {
+	Type  string `xml:"type,attr"`
+	Value string `xml:",chardata"`
+}
+
+type link struct {
+	Rel  string `xml:"rel,attr"`
+	HREF string `xml:"href,attr"`
+}
+
+// entry describes one entity.
+type entry struct {
+	XMLName   xml.Name `xml:"http://www.w3.org/2005/Atom entry"`
+	ID        string   `xml:"id"`
+	Title     text     `xml:"title"`
+	Published string   `xml:"published,omitempty"`
+	Updated   string   `xml:"updated"`
+	Author    string   `xml:"author>name"`
+	Link      link     `xml:"link"`
+	Content   struct {
+		Type        string `xml:"type,attr"`
+		Description element
+	} `xml:"content"`
+}
+
+// feed lists entities.
+type feed struct {
+	XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+	Title   text     `xml:"title"`
+	ID      string   `xml:"id"`
+	Updated string   `xml:"updated"`
+	Links   []link   `xml:"link"`
+	Entries []entry
+}
+
+type errorBody struct {
+	XMLName xml.Name `xml:"Error"`
+	Code    string   `xml:"Code"`
+	Detail  string   `xml:"Detail"`
+}
+
+// descriptionElement returns an element of the schema of Service Bus.
+func descriptionElement(name string, children []element) element {
+	return element{XMLName: xml.Name{Local: name}, Children: children, Attrs: []xml.Attr{
+		{Name: xml.Name{Local: "xmlns"}, Value: connectSpace}, {Name: xml.Name{Local: "xmlns:i"}, Value: instanceSpace},
+	}}
+}
+
+// appendXML appends a document. The documents of this package have no value that XML cannot hold.
+func appendXML(dst []byte, document any) []byte {
+	body, err := xml.Marshal(document)
+	if err != nil {
+		panic("atom: " + err.Error())
+	}
+	return append(dst, body...)
+}
+
+// readDescription reads the description in the body of a request.
+func (c *call) readDescription() (element, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, bodyBytesMax))
+	if err != nil {
+		return element{}, readError(err)
+	}
+	var given struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2005/Atom entry"`
+		Content struct {
+			Descriptions []element `xml:",any"`
+		} `xml:"http://www.w3.org/2005/Atom content"`
+	}
+	if err := xml.Unmarshal(body, &given); err != nil || len(given.Content.Descriptions) != 1 {
+		return element{}, badRequest("Bad Request. The body must be an Atom entry whose content is one description.")
+	}
+	return given.Content.Descriptions[0], nil
+}
+
+func readError(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return &fault{http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "The request body is too long."}
+	case errors.Is(err, budget.ErrExhausted):
+		return &fault{http.StatusServiceUnavailable, "ServiceUnavailable", "Too many large requests are being read at the moment. " +
+			"Nothing was written, retry."}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errGone
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &fault{http.StatusRequestTimeout, "RequestTimeout", "The request body did not arrive in time. Nothing was done."}
+	}
+	return badRequest("The request body could not be read.")
+}
+
+// value returns the text of an element, which is not empty if it has elements.
+func (e *element) value() string {
+	if len(e.Children) > 0 {
+		return "a list"
+	}
+	return strings.TrimSpace(e.Text)
+}

@@ -1,0 +1,193 @@
+package description
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/queue/attributes"
+)
+
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"PT1M": 60, "PT60S": 60, "P1D": day, "P1DT2H3M4S": day + 2*hour + 3*minute + 4, "PT0S": 0, "PT20.000S": 20, "P7D": 7 * day,
+		unlimited: secondsMax, "P10675199DT2H48M5.477581S": secondsMax, "P99999999D": secondsMax, "PT9999999999H": secondsMax,
+		"PT1000000S": 1_000_000,
+	} {
+		if got, ok := ParseDuration(text); got != want || !ok {
+			t.Errorf("%s is %d, %v, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{
+		"", "P", "PT", "P1DT", "T1M", "1M", "PT1", "PT1.5S", "P1Y", "P1M", "PT-1S", "-PT1S", "PT1S1M", "PT1M1M", "PT+1S", "PTS", "PT1.S",
+		"PT.5S", "PT1 S", "00:01:00", "PT1M ", "PT1.xS", "PT99999999999999999999S",
+	} {
+		if got, ok := ParseDuration(text); ok {
+			t.Errorf("%q is %d", text, got)
+		}
+	}
+	for seconds, want := range map[int64]string{
+		0: "PT0S", 60: "PT1M", 3_600: "PT1H", day: "P1D", day + 61: "P1DT1M1S", secondsMax: unlimited, secondsMax + 1: unlimited,
+	} {
+		if got := FormatDuration(seconds); got != want {
+			t.Errorf("%d is %s, want %s", seconds, got, want)
+		}
+	}
+	if got := FormatTimeSpan(20) + " " + FormatTimeSpan(7*day); got != "00:00:20 7.00:00:00" {
+		t.Errorf("got %s", got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		seconds := rapid.Int64Range(0, secondsMax).Draw(t, "seconds")
+		if got, ok := ParseDuration(FormatDuration(seconds)); got != seconds || !ok {
+			t.Fatalf("%d is %s, which is %d, %v", seconds, FormatDuration(seconds), got, ok)
+		}
+	})
+}
+
+// TestRoundTrip creates queues with random properties, and reads these again from the attributes.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		q := drawn(t, "properties")
+		made, err := attributes.Create(true, q.Attributes("arn:aws:sqs:us-east-1:000000000000:q-dlq.fifo"), attributes.AnyWindow())
+		if err != nil {
+			t.Fatalf("%+v: %v", q, err)
+		}
+		if got := Of(&made); got != q {
+			t.Fatalf("%+v became %+v", q, got)
+		}
+		var read Queue
+		for _, p := range q.List() {
+			if err := read.Set(p.Name, p.Value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if read != q {
+			t.Fatalf("%+v was read as %+v", q, read)
+		}
+		changed := drawn(t, "changes")
+		changed.DuplicateDetection, changed.Session, changed.Partitioned = q.DuplicateDetection, q.Session, q.Partitioned
+		list, wrong := changed.Changes(q, "arn:aws:sqs:us-east-1:000000000000:q-dlq.fifo")
+		if wrong != nil {
+			t.Fatal(wrong)
+		}
+		after, err := made.WithChanges(list, attributes.AnyWindow())
+		if err != nil || Of(&after) != changed {
+			t.Fatalf("%+v with %v became %+v, %v, want %+v", q, list, Of(&after), err, changed)
+		}
+	})
+}
+
+func drawn(t *rapid.T, label string) Queue {
+	on := rapid.Bool()
+	return Queue{
+		LockSeconds:        rapid.Int64Range(1, 12*hour).Draw(t, label),
+		DuplicateDetection: on.Draw(t, label), Session: on.Draw(t, label),
+		TimeToLiveSeconds: rapid.SampledFrom([]int64{1, hour, secondsMax}).Draw(t, label),
+		DeadLetterExpired: on.Draw(t, label),
+		WindowSeconds:     rapid.Int64Range(20, 7*day).Draw(t, label),
+		MaxDeliveryCount:  rapid.SampledFrom([]int64{1, 3, 10, 1000}).Draw(t, label),
+		Partitioned:       on.Draw(t, label), ReceiveDisabled: on.Draw(t, label),
+		MessageKilobytes: rapid.Int64Range(1, kilobytesMax).Draw(t, label),
+	}
+}
+
+// TestQueuesOfOthers reads and changes a queue that no Service Bus client made.
+func TestQueuesOfOthers(t *testing.T) {
+	t.Parallel()
+	plain := attributes.Default(true)
+	q := Of(&plain)
+	want := Queue{LockSeconds: 30, DuplicateDetection: true, Session: true, TimeToLiveSeconds: 4 * day, WindowSeconds: 300,
+		MaxDeliveryCount: deliveriesUnlimited, MessageKilobytes: 1024}
+	if q != want {
+		t.Fatalf("got %+v", q)
+	}
+	if list, err := q.Changes(q, "arn"); len(list) != 0 || err != nil {
+		t.Errorf("no change gives %v, %v", list, err)
+	}
+	changed := q
+	changed.MaxDeliveryCount = 3
+	list, err := changed.Changes(q, "arn")
+	const policy = `{"deadLetterTargetArn":"arn","maxReceiveCount":3}`
+	if err != nil || len(list) != 2 || list[0].Name != "ImplicitDeadLetterQueue" || list[1].Value != policy {
+		t.Errorf("got %v, %v", list, err)
+	}
+	changed.MaxDeliveryCount = deliveriesDefault
+	if list, err = changed.Changes(q, "arn"); err != nil || len(list) != 2 || list[1].Value != "" {
+		t.Errorf("got %v, %v", list, err)
+	}
+}
+
+func TestSetRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, value, text string }{
+		{"LockDuration", "PT0S",
+			"The value supplied must be between 00:00:01 and 12:00:00.\nParameter name: LockDuration\nActual value was 00:00:00."},
+		{"LockDuration", "1 minute", "in the form of ISO 8601"},
+		{"LockDuration", "PT1.5S", "whole seconds"},
+		{"DuplicateDetectionHistoryTimeWindow", "P8D", "and 7.00:00:00.\nParameter name: DuplicateDetectionHistoryTimeWindow"},
+		{"RequiresSession", "maybe", "must be true or false"},
+		{"MaxDeliveryCount", "0", "between 1 and 1000"},
+		{"MaxMessageSizeInKilobytes", "1025", "between 1 and 1024"},
+		{"Colour", "red", "There is no property Colour."},
+		{"ForwardTo", "orders", "The property ForwardTo cannot be 'orders' here. It must be empty."},
+		{"Status", "Disabled", "The property Status cannot be 'Disabled' here. It must be Active or ReceiveDisabled."},
+		{"AutoDeleteOnIdle", "PT5M", "It must be " + unlimited},
+		{"MaxSizeInMegabytes", "5120", "It must be 1024."},
+		{"EnableBatchedOperations", "false", "It must be true."},
+		{"EnableExpress", "true", "It must be false."},
+		{"UserMetadata", "x", "It must be empty."},
+	} {
+		q := Default()
+		err := q.Set(tc.name, tc.value)
+		var refused *Refused
+		if !errors.As(err, &refused) || refused.Property != tc.name || !strings.Contains(refused.Text, tc.text) || q != Default() {
+			t.Errorf("%s=%s: %v, %+v", tc.name, tc.value, err, q)
+		}
+	}
+	for name, value := range map[string]string{
+		"AutoDeleteOnIdle": "P10675199DT2H48M5.477581S", "EnableExpress": "False", "MaxSizeInMegabytes": "1024", "ForwardTo": "",
+		"SizeInBytes": "17", "Status": "active", "RequiresSession": "0",
+	} {
+		q := Default()
+		if err := q.Set(name, value); err != nil || q != Default() {
+			t.Errorf("%s=%s: %v, %+v", name, value, err, q)
+		}
+	}
+}
+
+func TestFixedProperties(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"RequiresDuplicateDetection", "RequiresSession", "EnablePartitioning"} {
+		q := Default()
+		if err := q.Set(name, "true"); err != nil || q.Get(name) != "true" {
+			t.Fatal(err)
+		}
+		_, err := q.Changes(Default(), "")
+		if err == nil || err.Error() != "The value for the "+name+" property of an existing Queue can't be changed." {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDeadLetterAttributes(t *testing.T) {
+	t.Parallel()
+	q := Default()
+	made, err := attributes.Create(true, q.DeadLetterAttributes(), attributes.AnyWindow())
+	if err != nil || made.Retention() != 0 || made.TimeToLive(0) != 0 || !made.GroupOptional || made.VisibilitySeconds != 60 {
+		t.Errorf("got %+v, %v", made, err)
+	}
+}
+
+func TestEntity(t *testing.T) {
+	t.Parallel()
+	e := Entity{Path: "q", Properties: []Property{{"LockDuration", "PT5S"}, {"ForwardTo", "x"}, {"RequiresSession", "true"}}}
+	want := Default()
+	want.LockSeconds, want.Session = 5, true
+	if q, refused := e.Queue(); q != want || len(refused) != 1 || refused[0].Property != "ForwardTo" {
+		t.Errorf("got %+v, %v", q, refused)
+	}
+}

@@ -1,0 +1,141 @@
+package description
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/deduplication"
+)
+
+// Queue holds the properties of a Service Bus queue that a queue can have.
+type Queue struct {
+	LockSeconds        int64
+	DuplicateDetection bool
+	Session            bool
+	TimeToLiveSeconds  int64
+	DeadLetterExpired  bool
+	WindowSeconds      int64
+	MaxDeliveryCount   int64
+	Partitioned        bool
+	ReceiveDisabled    bool
+	MessageKilobytes   int64
+}
+
+const (
+	// deliveriesDefault is the MaxDeliveryCount of Service Bus, and that of an implicit dead-letter queue.
+	deliveriesDefault = 10
+	// deliveriesUnlimited is the MaxDeliveryCount of a queue without a dead-letter queue.
+	deliveriesUnlimited = math.MaxInt32
+	kilobytesMax        = 1024
+)
+
+// Default returns the properties of a queue that was created without any.
+func Default() Queue {
+	return Queue{
+		LockSeconds: minute, TimeToLiveSeconds: secondsMax, WindowSeconds: 10 * minute, MaxDeliveryCount: deliveriesDefault,
+		MessageKilobytes: kilobytesMax,
+	}
+}
+
+// Of returns the properties of a queue with attributes. A queue that no Service Bus client made may have
+// values that Service Bus does not permit.
+func Of(a *attributes.Queue) Queue {
+	q := Queue{
+		LockSeconds: a.VisibilitySeconds, DuplicateDetection: !a.Deduplication.Disabled, Session: !a.GroupOptional,
+		TimeToLiveSeconds: a.TimeToLiveSeconds, DeadLetterExpired: a.DeadLetterExpired, WindowSeconds: a.Deduplication.WindowSeconds,
+		MaxDeliveryCount: deliveriesUnlimited, Partitioned: a.Deduplication.Scope == deduplication.ScopePartitionKey,
+		ReceiveDisabled: a.DeliveryPaused, MessageKilobytes: a.MaximumMessageSize / 1024,
+	}
+	if q.TimeToLiveSeconds == 0 {
+		q.TimeToLiveSeconds = a.RetentionSeconds
+	}
+	switch {
+	case a.Redrive.Target != "":
+		q.MaxDeliveryCount = a.Redrive.MaxReceiveCount
+	case a.ImplicitDeadLetterQueue:
+		q.MaxDeliveryCount = deliveriesDefault
+	}
+	return q
+}
+
+// Attributes returns the attributes of a new queue, sorted by name. deadLetterARN names its dead-letter
+// queue, which has to exist.
+func (q Queue) Attributes(deadLetterARN string) []attributes.Attribute {
+	list := []attributes.Attribute{
+		{Name: "CompatibilityProfile", Value: "servicebus"},
+		{Name: "DeadLetterOnExpiration", Value: strconv.FormatBool(q.DeadLetterExpired)},
+		{Name: "DeduplicationEnabled", Value: strconv.FormatBool(q.DuplicateDetection)},
+		{Name: "DeduplicationScope", Value: q.scope()},
+		{Name: "DeduplicationWindowSeconds", Value: strconv.FormatInt(q.WindowSeconds, 10)},
+		{Name: "DefaultTimeToLiveSeconds", Value: strconv.FormatInt(q.TimeToLiveSeconds, 10)},
+		{Name: "DeliveryPaused", Value: strconv.FormatBool(q.ReceiveDisabled)},
+		{Name: "FifoQueue", Value: "true"},
+		{Name: "ImplicitDeadLetterQueue", Value: "true"},
+		{Name: "MaximumMessageSize", Value: strconv.FormatInt(q.MessageKilobytes*1024, 10)},
+		{Name: "MessageGroupIdMode", Value: q.groupMode()},
+		{Name: "RedrivePolicy", Value: q.redrive(deadLetterARN)},
+		{Name: "VisibilityTimeout", Value: strconv.FormatInt(q.LockSeconds, 10)},
+	}
+	return list
+}
+
+func (q Queue) scope() string {
+	if q.Partitioned {
+		return attributes.ScopeName(deduplication.ScopePartitionKey)
+	}
+	return attributes.ScopeName(deduplication.ScopeQueue)
+}
+
+func (q Queue) groupMode() string {
+	if q.Session {
+		return "Required"
+	}
+	return "Optional"
+}
+
+// redrive returns the RedrivePolicy, which is empty for the count of an implicit dead-letter queue.
+func (q Queue) redrive(deadLetterARN string) string {
+	if q.MaxDeliveryCount == deliveriesDefault {
+		return ""
+	}
+	return `{"deadLetterTargetArn":"` + deadLetterARN + `","maxReceiveCount":` + strconv.FormatInt(q.MaxDeliveryCount, 10) + `}`
+}
+
+// DeadLetterAttributes returns the attributes of the dead-letter queue of a new queue, sorted by name. It
+// keeps messages without end, and needs no session.
+func (q Queue) DeadLetterAttributes() []attributes.Attribute {
+	return []attributes.Attribute{
+		{Name: "CompatibilityProfile", Value: "servicebus"},
+		{Name: "DeduplicationEnabled", Value: "false"},
+		{Name: "DefaultTimeToLiveSeconds", Value: strconv.FormatInt(secondsMax, 10)},
+		{Name: "FifoQueue", Value: "true"},
+		{Name: "MessageGroupIdMode", Value: "Optional"},
+		{Name: "VisibilityTimeout", Value: strconv.FormatInt(q.LockSeconds, 10)},
+	}
+}
+
+// Changes returns the attributes that differ from those of an existing queue, sorted by name. It refuses
+// changes that only a new queue may have. deadLetterARN names the dead-letter queue.
+func (q Queue) Changes(before Queue, deadLetterARN string) ([]attributes.Attribute, error) {
+	for _, p := range properties {
+		if p.fixed && p.print(&q) != p.print(&before) {
+			return nil, &Refused{Property: p.name, Text: "The value for the " + p.name + " property of an existing Queue can't be changed."}
+		}
+	}
+	var list []attributes.Attribute
+	old := before.Attributes(deadLetterARN)
+	for i, a := range q.Attributes(deadLetterARN) {
+		switch {
+		case a.Value == old[i].Value:
+		case a.Name == "RedrivePolicy" && before.MaxDeliveryCount == deliveriesUnlimited:
+			list = append(list, attributes.Attribute{Name: "ImplicitDeadLetterQueue", Value: "true"}, a)
+		default:
+			list = append(list, a)
+		}
+	}
+	slices.SortFunc(list, func(a, b attributes.Attribute) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
