@@ -192,6 +192,50 @@ func TestDevRestart(t *testing.T) {
 	}
 }
 
+// TestDevServiceBusConfig: the queues of the emulator's configuration exist when dev is ready.
+func TestDevServiceBusConfig(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "Config.json")
+	write := func(properties string) {
+		t.Helper()
+		text := `{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"queue.1","Properties":{` + properties +
+			`}}],"Topics":[{"Name":"topic.1"}]}]}}`
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":true`)
+	for _, nodes := range []int{1, 3} {
+		base, dir := freeBase(t, nodes), t.TempDir()
+		for range 2 { // the second time the queue is there
+			p := startProcess(t, nil, "dev", "--nodes", strconv.Itoa(nodes), "--base-port", strconv.Itoa(base), "--data-dir", dir,
+				"--servicebus-config", config, "--auth")
+			p.err.wait(t, `^the topic topic.1 is left out`, 1)
+			p.out.wait(t, `^ready`, 1)
+			key, err := os.ReadFile(filepath.Join(dir, "first-key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(key)) {
+				name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+				t.Setenv(name, value)
+			}
+			shown := must(t, "queue", "show", "queue_2E1.fifo", "--endpoint", endpoint(base, nodes))
+			if !strings.Contains(shown, `"maxReceiveCount":3`) || !strings.Contains(shown, "queue_2E1-dlq.fifo") {
+				t.Errorf("the queue is %s", shown)
+			}
+			p.signal(t, syscall.SIGTERM)
+			if code := p.wait(t); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+		}
+	}
+	write(`"ForwardTo":"queue.2"`)
+	out, code := tool(t, "dev", "--servicebus-config", config)
+	if code != 2 || !strings.Contains(out, "queue queue.1: The property ForwardTo cannot be 'queue.2' here. It must be empty.") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
 // TestDevTakesItsNodesAlong: the nodes end when dev is killed.
 func TestDevTakesItsNodesAlong(t *testing.T) {
 	base := freeBase(t, 3)

@@ -110,10 +110,49 @@ func TestMigrateSources(t *testing.T) {
 	at(t, to, "migrate", "diff", "elasticmq", "--config", config)
 	refusedAt(t, to, exit.Usage, "no such file", "migrate", "from-elasticmq", "--config", config+".missing")
 	refusedAt(t, to, exit.Usage, "config", "migrate", "from-elasticmq", "--config", config, "--messages")
-	refusedAt(t, to, exit.Usage, "--config is for elasticmq", "migrate", "diff", "sqs", "--config", config)
+	refusedAt(t, to, exit.Usage, "--config is for elasticmq and servicebus", "migrate", "diff", "sqs", "--config", config)
 	refusedAt(t, to, exit.NotFound, "no queue", "migrate", "from-sqs", "--source-endpoint", from, "--prefix", "x")
 	refusedAt(t, to, exit.Usage, "is no address", "migrate", "from-sqs", "--source-endpoint", "x")
 	refusedAt(t, to, exit.Unavailable, "the source", "migrate", "from-sqs", "--source-endpoint", "http://127.0.0.1:1")
 	refusedAt(t, to, exit.Usage, "unknown service", "migrate", "diff", "kafka")
 	refusedAt(t, to, exit.Usage, "below zero", "migrate", "from-sqs", "--source-endpoint", from, "--rate", "-1")
+}
+
+// Queues of a namespace, and those of the emulator's configuration, become FIFO queues.
+func TestMigrateFromServiceBus(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the nodes have ended
+	config := filepath.Join(t.TempDir(), "Config.json")
+	text := `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"eu/orders","Properties":{"LockDuration":"PT30S",` +
+		`"MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"jobs"}},{"Name":"jobs"}],"Topics":[{"Name":"news"}]}]}}`
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	from, to := devNode(t), devNode(t)
+	plan := must(t, "migrate", "from-servicebus", "--config", config, "--endpoint", from) // with its notes
+	for _, line := range []string{
+		"create the queue eu_2Forders.fifo\n", "set RedrivePolicy of the queue eu_2Forders.fifo\n", "create the queue jobs-dlq.fifo\n",
+		"the queue eu/orders gets the default of ForwardTo: The property ForwardTo cannot be 'jobs' here.", "the topic news is left out",
+	} {
+		if !strings.Contains(plan, line) {
+			t.Errorf("no %q in the plan:\n%s", line, plan)
+		}
+	}
+	if out := at(t, from, "queue", "list"); strings.Contains(out, "jobs") {
+		t.Errorf("the dry run changed something\n%s", out)
+	}
+	at(t, from, "migrate", "from-servicebus", "--config", config, "--apply")
+	at(t, from, "migrate", "diff", "servicebus", "--config", config)
+
+	// A node speaks the protocol of a namespace.
+	source := []string{"--source-endpoint", from}
+	refusedAt(t, to, exit.Failed, "differences", append([]string{"migrate", "diff", "servicebus"}, source...)...)
+	at(t, to, append([]string{"migrate", "from-servicebus", "--prefix", "eu", "--apply"}, source...)...)
+	shown := at(t, to, "queue", "show", "eu_2Forders.fifo")
+	if !strings.Contains(shown, `"maxReceiveCount":3`) || strings.Contains(at(t, to, "queue", "list"), "jobs") {
+		t.Error(shown)
+	}
+	at(t, to, append([]string{"migrate", "from-servicebus", "--apply"}, source...)...)
+	at(t, to, append([]string{"migrate", "diff", "servicebus"}, source...)...)
+	refusedAt(t, to, exit.Usage, "no such file", "migrate", "from-servicebus", "--config", config+".missing")
+	refusedAt(t, to, exit.Usage, "source-endpoint", "migrate", "from-servicebus")
 }

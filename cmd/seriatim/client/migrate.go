@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,34 +31,39 @@ const (
 )
 
 func migrateCommand(o *options) *cobra.Command {
-	return group("migrate", "Copy queues and move messages from Amazon SQS, ElasticMQ or Yandex Message Queue",
-		"Copy queues and move messages from Amazon SQS, ElasticMQ or Yandex Message Queue.\n\n"+
+	return group("migrate", "Copy queues and move messages from other services",
+		"Copy queues and move messages from Amazon SQS, ElasticMQ or Yandex Message Queue, and copy queues of Azure Service Bus.\n\n"+
 			"The commands print what they would do, and change something only with --apply. The environment has the key of the source:\n"+
 			EnvSourceKey+", "+EnvSourceSecret+", and "+EnvSourceToken+" for temporary credentials.",
 		migrateFromCommand(o, migrate.SQS, "Amazon SQS"), migrateFromCommand(o, migrate.ElasticMQ, "ElasticMQ"),
-		migrateFromCommand(o, migrate.YMQ, "Yandex Message Queue"), migrateDiffCommand(o))
+		migrateFromCommand(o, migrate.YMQ, "Yandex Message Queue"), migrateFromServiceBusCommand(o), migrateDiffCommand(o))
 }
 
 // sourceFlags names a source.
 type sourceFlags struct {
 	endpoint, region, prefix string
-	config                   string // of ElasticMQ
+	config                   string // of ElasticMQ, or of the emulator of Service Bus
 }
 
 // bindConfig adds the flag for a configuration file in place of a running service.
 func (f *sourceFlags) bindConfig(c *cobra.Command) {
-	c.Flags().StringVar(&f.config, "config", "", "configuration file of ElasticMQ with the queues, instead of a running service")
+	c.Flags().StringVar(&f.config, "config", "", "configuration file of ElasticMQ or of the Service Bus emulator "+
+		"with the queues, instead of a running service")
 	c.MarkFlagsMutuallyExclusive("config", "source-endpoint")
 }
 
 // read returns the queues in a configuration file.
-func (f *sourceFlags) read() (*definitions.Document, []string, error) {
+func (f *sourceFlags) read(service migrate.Service) (*definitions.Document, []string, error) {
 	file, err := os.Open(f.config)
 	if err != nil {
 		return nil, nil, exit.New(exit.Usage, fmt.Errorf("--config: %w", err), "")
 	}
 	defer func() { _ = file.Close() }() // it is only read
-	d, notes, err := migrate.ReadElasticMQ(file)
+	read := migrate.ReadElasticMQ
+	if service == migrate.ServiceBus {
+		read = migrate.ReadEmulator
+	}
+	d, notes, err := read(file)
 	if err != nil {
 		err = exit.New(exit.CodeOf(err), fmt.Errorf("--config %s: %w", f.config, err), exit.HintOf(err))
 	}
@@ -75,14 +81,19 @@ func (f *sourceFlags) bind(c *cobra.Command) {
 func (f *sourceFlags) open(ctx context.Context, w *wire, service migrate.Service) (*migrate.Source, []migrate.Queue, *definitions.Document,
 	[]string, error) {
 	if f.config != "" {
-		d, notes, err := f.read()
+		d, notes, err := f.read(service)
 		return nil, nil, d, notes, err
 	}
 	region := cmp.Or(f.region, service.Region())
-	s, err := migrate.NewSource(migrate.Options{
+	options := migrate.Options{
 		Service: service, Endpoint: cmp.Or(f.endpoint, service.Endpoint(region)), Region: region, KeyID: os.Getenv(EnvSourceKey),
 		Secret: os.Getenv(EnvSourceSecret), Token: os.Getenv(EnvSourceToken), TLS: w.api.TLS, Timeout: w.timeout,
-	})
+	}
+	if service == migrate.ServiceBus {
+		d, notes, err := migrate.Namespace(ctx, options, f.prefix)
+		return nil, nil, d, notes, err
+	}
+	s, err := migrate.NewSource(options)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -131,6 +142,30 @@ func migrateFromCommand(o *options, service migrate.Service, name string) *cobra
 		c.MarkFlagsMutuallyExclusive("config", "messages")
 		c.Example += "\n  seriatim migrate " + use + " --config elasticmq.conf"
 	}
+	return c
+}
+
+func migrateFromServiceBusCommand(o *options) *cobra.Command {
+	f := &migrateFlags{many: rateFlags{report: progress.None}} // it moves no messages
+	c := &cobra.Command{
+		Use: "from-servicebus", Short: "Copy queues from Azure Service Bus or from the configuration of its emulator", Args: arguments.None,
+		Long: "Copy queues from a namespace of Azure Service Bus, or from the configuration file of its emulator. Without --apply, the\n" +
+			"command prints the plan and changes nothing. For a namespace, " + EnvSourceKey + " is the name of a\n" +
+			"shared access policy with the claim Manage, and " + EnvSourceSecret + " is its key.\n\n" +
+			"Each queue becomes a FIFO queue with a dead-letter queue. The plan names the properties that are left out. Messages,\n" +
+			"topics and subscriptions are not copied.",
+		Example: "  seriatim migrate from-servicebus --config Config.json\n" +
+			"  seriatim migrate from-servicebus --source-endpoint https://example.servicebus.windows.net --apply",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			return f.migrate(cmd, w, p, migrate.ServiceBus)
+		}),
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.source.endpoint, "source-endpoint", "", "address of the namespace, such as https://example.servicebus.windows.net")
+	fl.StringVar(&f.source.prefix, "prefix", "", "only queues of the namespace whose names begin with this")
+	f.source.bindConfig(c)
+	c.MarkFlagsOneRequired("source-endpoint", "config")
+	fl.BoolVar(&f.apply, "apply", false, "carry out the plan")
 	return c
 }
 
@@ -291,19 +326,19 @@ func (p *printer) printMoved(steps int, counts []sourceCount, total int64, took 
 func migrateDiffCommand(o *options) *cobra.Command {
 	f := &sourceFlags{}
 	c := &cobra.Command{
-		Use: "diff sqs|elasticmq|ymq", Short: "Compare the queues of a service with those of the cluster",
+		Use: "diff sqs|elasticmq|ymq|servicebus", Short: "Compare the queues of a service with those of the cluster",
 		Args: arguments.Exactly("SERVICE"),
 		Long: "Compare the queues of a service with those of the cluster. A line with + is a queue or value that the cluster lacks, and\n" +
 			"~ marks a value that differs. Other queues of the cluster are ignored. The exit code is 1 if there are differences.",
 		Example: "  seriatim migrate diff sqs --source-region eu-west-1\n" +
 			"  seriatim migrate diff elasticmq --source-endpoint http://127.0.0.1:9334",
-		ValidArgs: []string{string(migrate.SQS), string(migrate.ElasticMQ), string(migrate.YMQ)},
+		ValidArgs: []string{string(migrate.SQS), string(migrate.ElasticMQ), string(migrate.YMQ), string(migrate.ServiceBus)},
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			service := migrate.Service(args[0])
-			if f.config != "" && service != migrate.ElasticMQ {
-				return exit.New(exit.Usage, errors.New("--config is for elasticmq"), "")
+			if f.config != "" && service != migrate.ElasticMQ && service != migrate.ServiceBus {
+				return exit.New(exit.Usage, errors.New("--config is for elasticmq and servicebus"), "")
 			}
-			if service.Region() == "" {
+			if !slices.Contains(cmd.ValidArgs, args[0]) {
 				return exit.New(exit.Usage, fmt.Errorf("unknown service %q", args[0]),
 					"the services are "+strings.Join(cmd.ValidArgs, ", "))
 			}

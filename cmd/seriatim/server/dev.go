@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
+	"github.com/seriatimq/seriatim/transport/servicebus/emulator"
 )
 
 // devPortStep is the distance between the ports of two nodes that dev starts.
@@ -48,7 +50,7 @@ var ownedByDev = []string{
 // shownByDev lists the flags in the help of dev.
 var shownByDev = []string{
 	"nodes", "data-dir", "base-port", "restart", "verbose", "auth", "account", "region", "check-arn-region", "minimum-window",
-	"aws-cooldowns", "sns-allow-endpoints", "log-level", "log-store", "body-store",
+	"aws-cooldowns", "sns-allow-endpoints", "servicebus-config", "log-level", "log-store", "body-store",
 }
 
 type devFlags struct {
@@ -60,6 +62,9 @@ type devFlags struct {
 
 	auth    bool
 	keyFile string // with auth, of all nodes
+
+	serviceBusConfig string
+	entities         emulator.Config
 }
 
 // withAuth fills in the settings of auth. Auth is off by default, because the ports are on the
@@ -104,6 +109,8 @@ func devCommand(version string) *cobra.Command {
 	fl.StringVar(&f.dataDir, "data-dir", "", "directory for the nodes' data; empty: a temporary one, removed at the end")
 	fl.IntVar(&f.basePort, "base-port", defaultBasePort, "client port of node 1; the other ports follow from it")
 	fl.BoolVar(&f.restart, "restart", false, "start a node again after it was killed")
+	fl.StringVar(&f.serviceBusConfig, "servicebus-config", "",
+		"configuration file of the Azure Service Bus emulator, whose queues are created at the start")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the nodes' logs here instead of writing them to node-i/seriatim.log")
 	bindFlags(fl, func(name string) bool { return !slices.Contains(ownedByDev, name) })
 	fl.VisitAll(func(flag *pflag.Flag) {
@@ -121,6 +128,11 @@ func dev(cmd *cobra.Command, version string, f devFlags) error {
 	if highest := f.basePort + devPortStep*(f.nodes-1) + 3; f.basePort < 1 || highest > 65535 {
 		return exit.New(exit.Usage, fmt.Errorf("--base-port %d: ports %d to %d do not exist", f.basePort, f.basePort, highest), "")
 	}
+	entities, err := readEntities(f.serviceBusConfig)
+	if err != nil {
+		return err
+	}
+	f.entities = entities
 	if err := checkPorts(f); err != nil {
 		return err
 	}
@@ -258,7 +270,14 @@ func devAlone(cmd *cobra.Command, version string, f devFlags, dir string, starte
 	a := f.addresses(1)
 	logger, recent := newLogger(log, cfg.Logging)
 	p := program{version: version, log: logger, recent: recent, out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), exit: os.Exit}
-	return p.run(cmd.Context(), cfg, func() {
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	var failed error
+	err = p.run(ctx, cfg, func() {
+		if failed = f.createEntities(ctx, cmd.ErrOrStderr()); failed != nil {
+			cancel(failed)
+			return
+		}
 		took := time.Since(started)
 		if _, err := io.WriteString(cmd.OutOrStdout(), nodeLine(1, os.Getpid(), a)); err != nil {
 			p.log.Warn("standard output is gone", "error", err)
@@ -268,6 +287,7 @@ func devAlone(cmd *cobra.Command, version string, f devFlags, dir string, starte
 			p.log.Warn("standard output is gone", "error", err)
 		}
 	})
+	return cmp.Or(failed, err)
 }
 
 // devConfig returns the configuration of a single node. A short heartbeat timeout makes it ready

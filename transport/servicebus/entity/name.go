@@ -57,6 +57,11 @@ func QueueName(path string) string {
 	return name.String() + suffix
 }
 
+// DeadLetterName returns the name of the dead-letter queue of a valid path.
+func DeadLetterName(path string) string {
+	return strings.TrimSuffix(QueueName(path), suffix) + deadLetter + suffix
+}
+
 // endsWithDeadLetter reports whether a path ends like the name of a built-in dead-letter queue, in
 // any letter case.
 func endsWithDeadLetter(path string) bool {

@@ -35,6 +35,9 @@ func TestQueueName(t *testing.T) {
 			t.Errorf("%s belongs to %q, %v, want %s", name, got, ok, path)
 		}
 	}
+	if got := DeadLetterName("a.b"); got != "a_2Eb-dlq.fifo" {
+		t.Errorf("the dead-letter queue is %s", got)
+	}
 	for _, name := range []string{"orders", "", ".fifo", "orders-dlq.fifo", "a_2D.fifo", "a_5Fb.fifo", "a_2F_2Fb.fifo", "a_2F.fifo"} {
 		if path, ok := OfQueue(name); ok {
 			t.Errorf("the queue %q belongs to %q", name, path)

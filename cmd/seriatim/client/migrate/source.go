@@ -30,6 +30,8 @@ const (
 	SQS       Service = "sqs"
 	ElasticMQ Service = "elasticmq"
 	YMQ       Service = "ymq"
+	// ServiceBus is Azure Service Bus, which speaks another protocol than SQS.
+	ServiceBus Service = "servicebus"
 )
 
 // Region returns the default region of a service.

@@ -41,7 +41,7 @@ func OpenFirstKey(o FirstKeyOptions) (*FirstKey, error) {
 	if o.File == "" {
 		return k, nil
 	}
-	given, err := readKey(o.File)
+	given, err := ReadKey(o.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, checkFolder(o.File)
 	}

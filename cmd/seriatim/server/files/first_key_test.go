@@ -75,7 +75,7 @@ func TestDrawnKey(t *testing.T) {
 			}
 			made, log := begin(t, o)
 			path := filepath.Join(folder, tc.written)
-			if there, err := readKey(path); err != nil || there.ID != made.ID || there.Secret != made.Secret {
+			if there, err := ReadKey(path); err != nil || there.ID != made.ID || there.Secret != made.Secret {
 				t.Errorf("the file holds %+v (%v), not %+v", there, err, made)
 			}
 			info, err := os.Stat(path)
@@ -181,7 +181,7 @@ func TestPublishedAgain(t *testing.T) {
 	if !strings.Contains(log.String(), "seriatim key create") || strings.Contains(log.String(), testSecret) {
 		t.Errorf("logged %s", log)
 	}
-	if there, err := readKey(file); err != nil || there.ID != made.ID {
+	if there, err := ReadKey(file); err != nil || there.ID != made.ID {
 		t.Errorf("the file holds %+v, %v", there, err)
 	}
 }
@@ -203,7 +203,7 @@ func TestFolderThatCannotBeSynced(t *testing.T) {
 	if !strings.Contains(log, "level=WARN") || strings.Contains(log, "seriatim key create") {
 		t.Errorf("logged %s", log)
 	}
-	if there, err := readKey(file); err != nil || there.ID != made.ID {
+	if there, err := ReadKey(file); err != nil || there.ID != made.ID {
 		t.Errorf("the file holds %+v, %v", there, err)
 	}
 }

@@ -24,9 +24,9 @@ func keyText(key cluster.AccessKey) string {
 	return idVariable + "=" + key.ID + "\n" + secretVariable + "=" + key.Secret + "\n"
 }
 
-// readKey reads a key from a text file, or from a folder with a file for each variable. Its errors
+// ReadKey reads a key from a text file, or from a folder with a file for each variable. Its errors
 // contain nothing of the content, which may be another secret.
-func readKey(path string) (key cluster.AccessKey, err error) {
+func ReadKey(path string) (key cluster.AccessKey, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return cluster.AccessKey{}, err
@@ -78,7 +78,7 @@ var errNotSynced = errors.New("the folder could not be synced")
 // writeKey writes a key to a new file that only its owner may read. A file with the same key is
 // fine, a file with another key is an error.
 func writeKey(path string, key cluster.AccessKey) error {
-	there, err := readKey(path)
+	there, err := ReadKey(path)
 	switch {
 	case err == nil && there.ID == key.ID && there.Secret == key.Secret:
 		return syncFolder(path) // an earlier process may have ended before its sync
