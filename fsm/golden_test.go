@@ -175,6 +175,25 @@ func topicHistory() []queue.Command {
 			Attributes: []queue.Attribute{{Name: "ReplayPolicy",
 				Value: `{"PointType":"Timestamp","StartingPoint":"2023-11-14T00:00:00.000Z"}`}},
 		},
+		&queue.CreateTopic{
+			Topic: "bus.fifo", TopicARN: "arn:aws:sns:us-east-1:000000000000:bus.fifo",
+			Attributes: []queue.Attribute{{Name: "CompatibilityProfile", Value: "servicebus"},
+				{Name: "DeduplicationScope", Value: "partitionKey"}, {Name: "FifoTopic", Value: "true"},
+				{Name: "MaxDeduplicationEntries", Value: "1000"}, {Name: "MessageGroupIdMode", Value: "Optional"},
+				{Name: "ReservedAttributesEnabled", Value: "true"}},
+		},
+		&queue.Publish{
+			Topic: "bus.fifo", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Batch: true,
+			Entries: []queue.PublishEntry{
+				{Message: "later", DeduplicationID: "8", DeduplicationIDGiven: true, Subject: "subject", SubjectGiven: true,
+					Attributes: []queue.MessageAttribute{{Name: "color", DataType: "String", Value: "red"},
+						{Name: "seriatim.PartitionKey", DataType: "String", Value: "key"}},
+					Options: &queue.SendOptions{EnqueueAt: start.Add(logtime.Seconds(900)), TimeToLive: logtime.Seconds(60)}},
+				{Message: "cancelled", DeduplicationID: "9", DeduplicationIDGiven: true,
+					Options: &queue.SendOptions{EnqueueAt: start.Add(logtime.Seconds(900))}},
+			},
+		},
+		&queue.CancelScheduled{Topic: "bus.fifo", Sequences: []queue.SequenceNumber{2}, ForgetDeduplicationID: true},
 	}
 }
 

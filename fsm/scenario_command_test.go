@@ -174,7 +174,7 @@ func (s *scenario) send(name string, args []string) *queue.SendMessages {
 					Name: "seriatim.PartitionKey", DataType: "String", Value: value,
 				})
 			case "enqueue", "key", "ttl": // without reserved attributes
-				s.option(&entry, key, value)
+				s.option(&entry.Options, key, value)
 			case "native":
 				entry.Native = true
 			case "bytes", "amqp": // the sections before the body

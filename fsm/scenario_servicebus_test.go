@@ -12,26 +12,29 @@ import (
 
 // option reads an option of a message: its scheduled time in seconds since the start of the
 // scenario, or its partition key.
-func (s *scenario) option(entry *queue.SendEntry, key, value string) {
-	if entry.Options == nil {
-		entry.Options = &queue.SendOptions{}
+func (s *scenario) option(options **queue.SendOptions, key, value string) {
+	if *options == nil {
+		*options = &queue.SendOptions{}
 	}
 	switch key {
 	case "key":
-		entry.Options.PartitionKey = value
+		(*options).PartitionKey = value
 		return
 	case "ttl":
-		entry.Options.TimeToLive = logtime.Duration(s.number(value)) * logtime.Second
+		(*options).TimeToLive = logtime.Duration(s.number(value)) * logtime.Second
 		return
 	}
-	entry.Options.EnqueueAt = start.Add(logtime.Duration(s.number(value)) * logtime.Second)
+	(*options).EnqueueAt = start.Add(logtime.Duration(s.number(value)) * logtime.Second)
 }
 
 // serviceBus reads commands without an action of SQS.
 func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 	switch verb {
-	case "cancel-scheduled": // queue, numbers, and "forget" to free the ids
+	case "cancel-scheduled": // queue or topic:name, numbers, and "forget" to free the ids
 		cmd := &queue.CancelScheduled{Queue: args[0]}
+		if name, topic := strings.CutPrefix(args[0], "topic:"); topic {
+			cmd.Queue, cmd.Topic = "", name
+		}
 		for _, word := range args[1:] {
 			if word == "forget" {
 				cmd.ForgetDeduplicationID = true
@@ -199,6 +202,11 @@ func (s *scenario) look(verb string, args []string) []string {
 			group = args[2]
 		}
 		return s.peek(args[0], queue.SequenceNumber(s.number(args[1])), group)
+	case "scheduled": // topic, number to begin at
+		return s.scheduled(args[0], queue.SequenceNumber(s.number(args[1])))
+	case "known-topic": // topic, id
+		known, found, err := s.replica.fsm.View().KnownTopicID(args[0], knownID(args[1:]))
+		return s.knownID(s.topics.publications[known.MessageID], known, found, err)
 	case "known":
 		return s.known(args[0], knownID(args[1:]))
 	case "known-ids":
@@ -236,13 +244,20 @@ func knownID(words []string) queue.DeduplicationID {
 
 func (s *scenario) known(name string, id queue.DeduplicationID) []string {
 	known, found, err := s.replica.fsm.View().KnownID(name, id)
+	if !found {
+		return s.knownID("", known, found, err)
+	}
+	return s.knownID(s.message(known.MessageID), known, found, err)
+}
+
+func (s *scenario) knownID(label string, known queue.KnownID, found bool, err *queue.Error) []string {
 	switch {
 	case err != nil:
 		return []string{s.refusal(err)}
 	case !found:
 		return []string{"unknown"}
 	}
-	return []string{fmt.Sprintf("%s%s %s, scope %d, accepted at %ds, forgotten at %ds", s.message(known.MessageID), number(known.Sequence),
+	return []string{fmt.Sprintf("%s%s %s, scope %d, accepted at %ds, forgotten at %ds", label, number(known.Sequence),
 		known.State, known.Scope, known.AcceptedAt.Sub(start)/logtime.Second, known.ForgottenAt.Sub(start)/logtime.Second)}
 }
 

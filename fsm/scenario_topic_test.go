@@ -71,6 +71,8 @@ func (s *scenario) publish(name string, args []string) queue.Command {
 				entry.Subject, entry.SubjectGiven = value, true
 			case "bytes", "amqp": // the sections before the body
 				entry.Native, entry.Encoded = true, encoded(key, value)
+			case "enqueue", "key", "ttl":
+				s.option(&entry.Options, key, value)
 			default: // a message attribute of type String
 				entry.Attributes = append(entry.Attributes, queue.MessageAttribute{Name: key, DataType: "String", Value: value})
 			}
@@ -107,11 +109,14 @@ func (s *scenario) topicAnswer(result queue.Result) ([]string, bool) {
 				label = fmt.Sprintf("p%d", len(s.topics.publications)+1)
 				s.topics.publications[e.MessageID] = label
 			}
-			word := "published "
+			word, state := "published ", ""
 			if e.Duplicate {
 				word = "duplicate of "
 			}
-			lines = append(lines, word+label+number(e.Sequence))
+			if e.FirstIsScheduled {
+				state = ", still scheduled"
+			}
+			lines = append(lines, word+label+number(e.Sequence)+state)
 		}
 		return append(lines, s.topicEvents()...), true
 	}
@@ -131,6 +136,30 @@ func (s *scenario) topicEvents() (lines []string) {
 		}
 	}
 	return lines
+}
+
+// scheduled shows the scheduled messages of a topic, from a number on.
+func (s *scenario) scheduled(name string, from queue.SequenceNumber) (lines []string) {
+	list, err := s.replica.fsm.View().ScheduledPublications(name, from, 100)
+	if err != nil {
+		return []string{s.refusal(err)}
+	}
+	for _, p := range list {
+		line := fmt.Sprintf("%s%s %q at %gs", s.topics.publications[p.MessageID], number(p.Sequence), p.Message,
+			float64(p.DueAt.Sub(start))/1000)
+		for _, word := range [...]struct{ name, value string }{
+			{"group", p.GroupID}, {"dedup", p.DeduplicationID}, {"key", p.PartitionKey}, {"subject", p.Subject},
+		} {
+			if word.value != "" {
+				line += " " + word.name + "=" + word.value
+			}
+		}
+		for _, a := range p.Attributes {
+			line += " " + a.Name + "=" + a.Value
+		}
+		lines = append(lines, line)
+	}
+	return append(lines, fmt.Sprint(len(list), " scheduled"))
 }
 
 // body quotes the text of a message. An envelope is shown with labels.

@@ -90,6 +90,7 @@ func TestTwins(t *testing.T) {
 		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed",
 		"replayed from an archive", "left to be replayed", "unscheduled", "asked to confirm", "confirmed", "posted", "to be posted again",
 		"locked", "received in a session", "received and deleted", "deferred", "fetched", "dead-lettered for a reason", "released",
+		"found scheduled in a topic", "unscheduled in a topic",
 	}...) {
 		if seen[outcome] == 0 {
 			t.Errorf("nothing was %s: the logs do not show what twins could differ in", outcome)
@@ -188,7 +189,8 @@ func (c *commands) learn(result EntryResult) {
 				c.count("done", err == nil)
 				switch cmd := c.last[i].(type) {
 				case *queue.CancelScheduled:
-					c.count("unscheduled", err == nil)
+					c.count("unscheduled", err == nil && cmd.Topic == "")
+					c.count("unscheduled in a topic", err == nil && cmd.Topic != "")
 				case *queue.DeadLetter:
 					c.count("dead-lettered for a reason", err == nil)
 				case *queue.Defer:
@@ -203,6 +205,7 @@ func (c *commands) learn(result EntryResult) {
 		case queue.Published:
 			for _, e := range r.Entries {
 				c.count("published again", e.Duplicate)
+				c.count("found scheduled in a topic", e.FirstIsScheduled)
 				c.count("published", !e.Duplicate)
 			}
 		case queue.Subscribed:

@@ -27,6 +27,10 @@ func (c *commands) createTopic(name string) queue.Command {
 			{Name: "FifoTopic", Value: "true"},
 		}
 	}
+	if name == "u.fifo" {
+		cmd.Attributes = append(cmd.Attributes, queue.Attribute{Name: "MessageGroupIdMode", Value: "Optional"},
+			queue.Attribute{Name: "ReservedAttributesEnabled", Value: "true"})
+	}
 	return cmd
 }
 
@@ -113,7 +117,7 @@ func (c *commands) topicCommand() queue.Command {
 	case n == 4:
 		return &queue.SetTopicAttributes{Topic: c.one("t.fifo", "u.fifo"), Attributes: []queue.Attribute{
 			{Name: "DeduplicationWindowSeconds", Value: c.one("20", "30")},
-			{Name: "FifoThroughputScope", Value: "MessageGroup"},
+			c.topicScope(),
 		}}
 	case n == 5:
 		return &queue.SetTopicTags{Topic: topic, Set: []queue.Tag{{Key: "k", Value: c.one("v", "w")}}}
@@ -133,6 +137,9 @@ func (c *commands) topicCommand() queue.Command {
 		}
 		return &queue.ReplayMessages{Subscription: subscription, Max: 1 + c.random.IntN(4)}
 	}
+	if c.random.IntN(4) == 0 {
+		return &queue.CancelScheduled{Topic: topic, Sequences: c.scheduledIn(topic), ForgetDeduplicationID: c.random.IntN(2) == 0}
+	}
 	cmd := &queue.Publish{Topic: topic, SenderID: "AIDAEXAMPLE", Endpoint: c.one("http://localhost:9324", "https://example.org"),
 		Batch: true}
 	for range 1 + c.random.IntN(3) {
@@ -143,8 +150,38 @@ func (c *commands) topicCommand() queue.Command {
 		if strings.HasSuffix(topic, ".fifo") && c.random.IntN(4) > 0 {
 			e.DeduplicationID, e.DeduplicationIDGiven = fmt.Sprint(c.random.IntN(60)), true
 		}
+		c.schedule(topic, &e)
 		cmd.Entries = append(cmd.Entries, e)
 	}
 	slices.SortFunc(cmd.Entries, func(a, b queue.PublishEntry) int { return strings.Compare(a.Message, b.Message) })
 	return cmd
+}
+
+// schedule makes a publish to a FIFO topic one for a later time, sometimes without a group.
+func (c *commands) schedule(topic string, e *queue.PublishEntry) {
+	if !strings.HasSuffix(topic, ".fifo") || c.random.IntN(3) > 0 {
+		return
+	}
+	if topic == "u.fifo" {
+		e.GroupID, e.GroupIDGiven = "", false
+		e.Attributes = append(e.Attributes, queue.MessageAttribute{Name: "seriatim.PartitionKey", DataType: "String", Value: c.one("p", "q")})
+	}
+	e.Options = &queue.SendOptions{EnqueueAt: c.now.Add(logtime.Duration(c.random.IntN(5)) * 2500)}
+}
+
+// scheduledIn returns up to two scheduled messages of a topic, and one that is not scheduled.
+func (c *commands) scheduledIn(topic string) []queue.SequenceNumber {
+	numbers := []queue.SequenceNumber{1}
+	list, _ := c.view().ScheduledPublications(topic, 0, 2)
+	for _, p := range list {
+		numbers = append(numbers, p.Sequence)
+	}
+	return numbers
+}
+
+func (c *commands) topicScope() queue.Attribute {
+	if c.random.IntN(2) == 0 {
+		return queue.Attribute{Name: "DeduplicationScope", Value: c.one("queue", "partitionKey")}
+	}
+	return queue.Attribute{Name: "FifoThroughputScope", Value: "MessageGroup"}
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -95,25 +96,31 @@ func overQuota(code refusal.Code, has access.Amount) *Error {
 		strconv.FormatInt(has.Bytes, 10), " bytes. Nothing was stored: retry when some were deleted.")
 }
 
-// roomForPublish refuses a publish that exceeds the quota of the topic's account. Each message
-// counts once for each copy that the topic itself stores, and at least once. Deliveries to queues
-// are not checked: an accepted message goes to every subscription.
-func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
-	u := b.usage.Of(access.OwnerOf(t.Name))
-	if u.Quota.Messages == 0 && u.Quota.Bytes == 0 {
+// roomForPublish refuses a publish that exceeds MaxDeduplicationEntries of the topic, or the quota of
+// its account. Each message counts once for each copy that the topic itself stores, and at least once.
+// Deliveries to queues are not checked: an accepted message goes to every subscription.
+func (b *Broker) roomForPublish(t *topic.Topic, entries []publishing) *Error {
+	u, idsMax := b.usage.Of(access.OwnerOf(t.Name)), t.Attributes.Deduplication.EntriesMax
+	if u.Quota.Messages == 0 && u.Quota.Bytes == 0 && idsMax == 0 {
 		return nil
 	}
-	messages, bytes := int64(0), int64(0)
-	for i := range c.Entries {
-		e := &c.Entries[i]
-		if t.Attributes.FIFO {
-			if _, found := t.Deduplication.Find(b.key, e.deduplicationIDs(t), b.now); found {
+	var sent deduplication.Batch
+	messages, bytes, ids := int64(0), int64(0), int64(0)
+	for i := range entries {
+		p := &entries[i]
+		if t.Deduplicates() {
+			added := t.Deduplication.Adds(b.key, p.ids, &sent, b.now)
+			if ids += added; added == 0 {
 				continue
 			}
 		}
-		copies := max(1, b.copiesKept(t, e))
+		copies := max(1, b.copiesKept(t, p))
 		messages += copies
-		bytes += copies * e.size()
+		bytes += copies * p.size()
+	}
+	if idsMax > 0 && ids > 0 && t.Deduplication.CountLive(b.now)+ids > idsMax {
+		return refusal.New(refusal.Throttled, "The topic remembers as many deduplication ids as MaxDeduplicationEntries allows. "+
+			"Nothing was published: raise the limit, shorten the window, or retry when ids have expired.")
 	}
 	has := u.Counted()
 	if messages == 0 || u.Quota.HasRoomForMessages(has, messages, bytes) {
@@ -124,12 +131,15 @@ func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
 
 // copiesKept counts the copies that a topic stores itself: one in its archive, and one for each
 // HTTP subscriber. If the outbox is full, that copy goes to a dead-letter queue of the same
-// account.
-func (b *Broker) copiesKept(t *topic.Topic, e *PublishEntry) (copies int64) {
+// account. A scheduled message has one copy until it is published.
+func (b *Broker) copiesKept(t *topic.Topic, p *publishing) (copies int64) {
+	if p.scheduledAt > b.now {
+		return 1
+	}
 	if t.Attributes.Archive.Days > 0 {
 		copies++
 	}
-	n := &notification.Notification{Message: message.NewBody(e.Message), Attributes: e.Attributes, Encoded: e.Encoded, Timestamp: b.now}
+	n := &notification.Notification{Message: message.NewBody(p.entry.Message), Attributes: p.attributes, Encoded: p.entry.Encoded, Timestamp: b.now}
 	var in filterInput
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
 		if s.Attributes.Ends.Protocol.Web() && in.reaches(s, n) {

@@ -122,9 +122,9 @@ func (u *UnreadableBody) Error() string { return u.Err.Error() }
 // Unwrap returns Err.
 func (u *UnreadableBody) Unwrap() error { return u.Err }
 
-// Apply executes cmd at a log time. A refused command changes nothing except the clock and the
-// overdue records of the queue it names. Apply panics if an invariant is broken, and with
-// UnreadableBody.
+// Apply executes cmd at a log time. A refused command changes nothing except the clock, the overdue
+// records of the queue it names, and overdue scheduled messages of topics. Apply panics if an
+// invariant is broken, and with UnreadableBody.
 func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
 	result, err := b.execute(at, cmd)
 	b.updateIndexes()
@@ -149,6 +149,9 @@ func (b *Broker) ApplyAll(at Timestamp, commands []Command, answered func(i int,
 // execute applies a command. The caller must call updateIndexes later.
 func (b *Broker) execute(at Timestamp, cmd Command) (Result, *Error) {
 	b.now = max(b.now, at)
+	if b.publishScheduled(publishBudget) < publishBudget {
+		b.endCommand() // cmd may delete what they changed
+	}
 	result, err := b.apply(cmd)
 	b.endCommand()
 	if checkEveryCommand && b.dueForCheck() {

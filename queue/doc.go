@@ -20,6 +20,10 @@
 // must take the same time on every replica, so later commands release the publications that it
 // dropped (published.go).
 //
+// A scheduled message waits in its topic. Before it executes a command, the Broker publishes those
+// that are due, so that the command finds them in the queues. The leader proposes AdvanceClock for
+// them when there is no other command.
+//
 // A topic with an ArchivePolicy keeps its publications by reference. The leader proposes a replay
 // in bounded steps (ReplayMessages). Publications that arrive during a replay wait in the archive
 // until the last step. Replayed messages skip the queue's deduplication.

@@ -367,7 +367,7 @@ func (*AdvanceClock) Validate() *Error { return nil }
 
 func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
 	b.index() // the deadlines must include earlier commands of the entry
-	budget := b.tombstones.expire(b, expiryBudget)
+	budget := b.publishScheduled(b.tombstones.expire(b, expiryBudget))
 	for budget > 0 {
 		next, ok := b.deadlines.Min()
 		if !ok || next.at > b.now {

@@ -84,7 +84,7 @@ func (f *fan) deliver(s *topic.Subscription) {
 	tooMany := m.raw && len(f.publication.Content().Attributes) > limits.MessageAttributesMax
 	came := failed
 	if !tooMany {
-		came = f.put(s.Queue, m)
+		came = f.put(s.Queue, m, needsGroupID)
 	}
 	switch came {
 	case duplicated:
@@ -106,7 +106,7 @@ func (f *fan) message(s *topic.Subscription) *publishedMessage {
 func (f *fan) deadLetter(s *topic.Subscription, m *publishedMessage) {
 	target, came := deadLetterQueue(f.topic, s), failed
 	if target != "" {
-		came = f.put(target, m)
+		came = f.put(target, m, func(*QueueAttributes) bool { return false })
 	}
 	switch came {
 	case delivered:
@@ -126,22 +126,23 @@ func (f *fan) emit(kind EventKind, queue string) {
 // queue deduplicates by group and effective deduplication id, never by content, because envelopes
 // differ between subscriptions. Replayed messages skip deduplication (ours): the queue already
 // remembers most of them. The queue's MaximumMessageSize does not apply: SNS checks sizes at the
-// publish alone (AWS).
-func (f *fan) put(name string, m *publishedMessage) outcome {
+// publish alone (AWS). needsGroup reports whether the queue refuses a message without a group: a
+// dead-letter queue takes every message.
+func (f *fan) put(name string, m *publishedMessage, needsGroup func(*QueueAttributes) bool) outcome {
 	n := f.publication.Content()
 	q, ok := f.b.queues.Get(name)
-	if !ok || q.attributes.FIFO && !f.topic.Attributes.FIFO {
+	if !ok || q.attributes.FIFO && !f.topic.Attributes.FIFO || n.GroupID == "" && needsGroup(&q.attributes) {
 		return failed
 	}
 	if !slices.Contains(f.b.scratch.changed, q) {
 		q = f.b.beginNow(name) // once for all entries of a batch: expiry can be slow
 	}
-	group := n.GroupID
+	group, partition := n.GroupID, n.PartitionKey
 	if q.attributes.FIFO != f.topic.Attributes.FIFO {
-		group = "" // FIFO topics pass no group to standard queues
+		group, partition = "", "" // FIFO topics pass neither to standard queues
 	}
-	ids := deduplication.IDs{Own: n.DeduplicationID, Group: group}
-	if rules := &q.attributes.Deduplication; q.attributes.FIFO && !rules.Disabled && !f.replayed {
+	ids := deduplication.IDs{Own: n.DeduplicationID, Group: group, Partition: partition}
+	if rules := &q.attributes.Deduplication; q.attributes.FIFO && !rules.Disabled && !f.replayed && ids.Own != "" {
 		if _, found := q.deduplication.Find(f.b.key, ids, f.b.now); found {
 			return duplicated
 		}
@@ -150,7 +151,8 @@ func (f *fan) put(name string, m *publishedMessage) outcome {
 		}
 		q.deduplication.Remember(f.b.key, ids, q.lastSequence+1, f.b.now)
 	}
-	f.b.accept(q, &sending{entry: &SendEntry{GroupID: group}, ids: ids, published: m}, f.b.intern(n.SenderID))
+	s := sending{entry: &SendEntry{GroupID: group}, placing: placing{partition: partition, timeToLive: n.TimeToLive}, ids: ids, published: m}
+	f.b.accept(q, &s, f.b.intern(n.SenderID))
 	return delivered
 }
 

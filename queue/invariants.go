@@ -111,6 +111,7 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 		})
 		t.Archive(func(a ArchivedRecord) bool { return err == nil && keep(r.AddArchived(a)) })
 		t.Outbox(func(o OutboxRecord) bool { return err == nil && keep(r.AddOutbox(o)) })
+		t.Scheduled(func(s ScheduledRecord) bool { return err == nil && keep(r.AddScheduled(s)) })
 		return err == nil
 	})
 	if err == nil {
@@ -204,15 +205,17 @@ func (b *Broker) checkPublications(stored int64) error {
 		return true
 	})
 	b.topics.Scan(func(t *topic.Topic) bool {
-		t.ScanArchive(0, func(p *topic.Publication) bool {
+		keep := func(p *topic.Publication) bool {
 			count(p)
 			return true
-		})
+		}
+		t.ScanArchive(0, keep)
+		t.ScanScheduled(0, keep)
 		return true
 	})
 	b.outbox.ScanPublications(count)
 	if total != stored {
-		return fmt.Errorf("publications of messages and archives have %d bytes, the records give %d", total, stored)
+		return fmt.Errorf("publications of messages, archives and schedules have %d bytes, the records give %d", total, stored)
 	}
 	b.releases.scan(count)
 	if have := b.publications.Bytes(); have != total {

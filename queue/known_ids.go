@@ -111,8 +111,8 @@ func (v View) KnownID(queue string, id DeduplicationID) (known KnownID, found bo
 	return known, true, nil
 }
 
-// KnownTopicID is KnownID for a publish to a FIFO topic. State is empty, because a topic keeps no
-// message.
+// KnownTopicID is KnownID for a publish to a FIFO topic. State is "scheduled" or empty, because a topic
+// keeps no other message.
 func (v View) KnownTopicID(name string, id DeduplicationID) (known KnownID, found bool, err *Error) {
 	t, ok := v.b.topics.Get(name)
 	switch {
@@ -136,7 +136,24 @@ func (v View) KnownTopicID(name string, id DeduplicationID) (known KnownID, foun
 		ForgottenAt: Timestamp(r.AcceptedAt).Add(logtime.Seconds(t.Attributes.Deduplication.WindowSeconds)),
 	}
 	known.FreeAt = freeAt(v.b.key, &t.Deduplication, id.ids(), known.ForgottenAt)
+	if t.Scheduled(r.Sequence(), v.b.now) != nil {
+		known.State = "scheduled"
+	}
 	return known, true, nil
+}
+
+// TopicFull reports whether MaxDeduplicationEntries of a topic refuses a message with an id that the
+// topic does not know.
+func (v View) TopicFull(name string) bool {
+	t, ok := v.b.topics.Get(name)
+	if !ok || !t.Deduplicates() || t.Attributes.Deduplication.EntriesMax == 0 {
+		return false
+	}
+	adds := int64(1)
+	if t.Attributes.Deduplication.IDAndContent { // the hash of the message is remembered, too
+		adds = 2
+	}
+	return t.Deduplication.CountLive(v.b.now)+adds > t.Attributes.Deduplication.EntriesMax
 }
 
 // freeAt returns when no record of ids is left, if one is forgotten at a time.

@@ -44,6 +44,8 @@ type PublishEntry struct {
 	// Native selects the rules of the native API for ids, instead of those of SNS.
 	Native  bool
 	Encoded *Encoded // nil for text
+	// Options extend the SNS API; nil for SNS clients.
+	Options *SendOptions
 }
 
 // QueueName implements Command.
@@ -137,15 +139,15 @@ func (e *PublishEntry) CheckMessage() *Error {
 // size returns the bytes that count in the size of a message.
 func (e *PublishEntry) size() int64 { return message.Size(e.Message, e.Attributes) + e.Encoded.Size() }
 
-// checkIDs checks the ids that ordering and deduplication depend on.
+// checkIDs checks the ids that ordering and deduplication depend on, and the options.
 func (e *PublishEntry) checkIDs(fifo bool) *Error {
 	valid, validGroup, invalid := message.ValidID, message.ValidID, badPublishID
 	if e.Native {
 		valid, validGroup, invalid = message.ValidNativeID, message.ValidNativeGroup, message.InvalidNativeID
 	}
 	switch {
-	case fifo && !e.GroupIDGiven:
-		return refusal.SNSInvalid("The MessageGroupId parameter is required for FIFO topics")
+	case e.Options != nil && !fifo:
+		return fifoTopicOnly("Scheduled messages, partition keys and times to live")
 	case !fifo && e.DeduplicationIDGiven:
 		return refusal.SNSInvalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId " +
 			"parameter that is not valid for this topic type")
@@ -154,7 +156,48 @@ func (e *PublishEntry) checkIDs(fifo bool) *Error {
 	case e.GroupIDGiven && !validGroup(e.GroupID):
 		return invalid(e.GroupID, "MessageGroupId")
 	}
+	if e.Options != nil {
+		if err := e.Options.check(e.GroupID); err != nil {
+			return refusal.SNSInvalid(err.Message)
+		}
+	}
 	return nil
+}
+
+// publishing is an entry that is being published.
+type publishing struct {
+	placing
+	entry *PublishEntry
+	ids   deduplication.IDs
+}
+
+// size returns the bytes that the topic stores.
+func (p *publishing) size() int64 {
+	return message.Size(p.entry.Message, p.attributes) + p.entry.Encoded.Size()
+}
+
+// begin checks an entry against the attributes of its topic.
+func (e *PublishEntry) begin(a *TopicAttributes) (p publishing, err *Error) {
+	if err := e.checkIDs(a.FIFO); err != nil {
+		return p, err
+	}
+	switch {
+	case a.FIFO && !a.GroupOptional && !e.GroupIDGiven:
+		return p, refusal.SNSInvalid("The MessageGroupId parameter is required for FIFO topics")
+	case a.FIFO && !e.DeduplicationIDGiven && !a.Deduplication.ContentBased && !a.Deduplication.Disabled:
+		return p, refusal.SNSInvalid("The topic should either have ContentBasedDeduplication enabled or " +
+			"MessageDeduplicationId provided explicitly")
+	}
+	p.entry = e
+	if p.placing, err = placingOf(e.Attributes, e.GroupID, e.Options, a.ReservedAttributes); err != nil {
+		return p, refusal.New(refusal.ParameterValueInvalid, err.Message)
+	}
+	p.ids = deduplication.IDs{Group: e.GroupID, Partition: p.partition}
+	if a.FIFO {
+		p.ids.Own = e.DeduplicationID
+		p.ids = a.Deduplication.WithContent(p.ids, e.Message, e.ContentHash)
+	}
+	return p, nil
 }
 
 func publishError(err error) *Error {
@@ -197,43 +240,43 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 	if c.RepeatedSince != 0 && !t.Remembers(c.RepeatedSince, b.now) {
 		return nil, refusal.New(refusal.UnsupportedOperation, "The topic can no longer detect whether it accepted this publish before.")
 	}
-	for i := range c.Entries {
-		if err := c.Entries[i].checkIDs(t.Attributes.FIFO); err != nil {
+	entries := make([]publishing, len(c.Entries))
+	for i := range entries {
+		var err *Error
+		if entries[i], err = c.Entries[i].begin(&t.Attributes); err != nil {
 			return nil, err
 		}
-		if t.Attributes.FIFO && !c.Entries[i].DeduplicationIDGiven && !t.Attributes.Deduplication.ContentBased {
-			return nil, refusal.SNSInvalid("The topic should either have ContentBasedDeduplication enabled or " +
-				"MessageDeduplicationId provided explicitly")
-		}
 	}
-	if err := b.checkOutbox(t, len(c.Entries)); err != nil {
+	if err := b.checkOutbox(t, len(entries)); err != nil {
 		return nil, err
 	}
-	if err := b.roomForPublish(t, c); err != nil {
+	if err := b.roomForPublish(t, entries); err != nil {
 		return nil, err
 	}
 	t = b.beginTopic(c.Topic)
-	out := Published{Entries: make([]PublishedEntry, len(c.Entries))}
-	for i := range c.Entries {
-		out.Entries[i] = b.publish(t, &c.Entries[i], c)
+	out := Published{Entries: make([]PublishedEntry, len(entries))}
+	for i := range entries {
+		out.Entries[i] = b.publish(t, &entries[i], c)
 	}
 	return out, nil
 }
 
-// publish accepts and delivers one message, or answers with the message that it duplicates. The
-// record and the archive do not depend on subscriptions and deliveries.
-func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedEntry {
-	ids := e.deduplicationIDs(t)
-	if t.Attributes.FIFO {
-		if first, found := t.Deduplication.Find(b.key, ids, b.now); found {
+// publish accepts a message and delivers or schedules it, or answers with the message that it
+// duplicates.
+func (b *Broker) publish(t *topic.Topic, p *publishing, c *Publish) PublishedEntry {
+	e := p.entry
+	if t.Deduplicates() {
+		if first, found := t.Deduplication.Find(b.key, p.ids, b.now); found {
 			return PublishedEntry{
 				MessageID:  identifier.NewPublicationID(b.key, t.Incarnation, first.Sequence()),
 				Sequence:   SequenceNumber(first.Sequence()),
 				Duplicate:  true,
 				AcceptedAt: Timestamp(first.AcceptedAt),
+
+				FirstIsScheduled: t.Scheduled(first.Sequence(), b.now) != nil,
 			}
 		}
-		t.Deduplication.Remember(b.key, ids, t.LastSequence+1, b.now)
+		t.Deduplication.Remember(b.key, p.ids, t.LastSequence+1, b.now)
 	}
 	t.LastSequence++
 	accepted := PublishedEntry{
@@ -243,27 +286,29 @@ func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedE
 	if t.Attributes.FIFO {
 		accepted.Sequence = SequenceNumber(t.LastSequence)
 	}
-	p := topic.NewPublication(b.key, &notification.Notification{
+	n := &notification.Notification{
 		TopicARN: t.ARN, MessageID: accepted.MessageID, SequenceNumber: accepted.Sequence,
-		Subject: e.Subject, Message: message.NewBody(e.Message), Timestamp: b.now, Attributes: e.Attributes,
-		SenderID: *b.intern(c.SenderID), Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: ids.Own,
-		TraceHeader: e.TraceHeader, Encoded: e.Encoded.OrNil(),
-	}, &b.publications)
+		Subject: e.Subject, Message: message.NewBody(e.Message), Timestamp: b.now, Attributes: p.attributes,
+		SenderID: *b.intern(c.SenderID), Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: p.ids.Own,
+		PartitionKey: p.partition, TimeToLive: p.timeToLive, TraceHeader: e.TraceHeader, Encoded: e.Encoded.OrNil(),
+	}
+	if p.scheduledAt > b.now {
+		n.Timestamp = p.scheduledAt
+		t.Schedule(b.key, topic.NewPublication(b.key, n, &b.publications))
+	} else {
+		b.distribute(t, n)
+	}
+	return accepted
+}
+
+// distribute archives and delivers a message. The archive does not depend on subscriptions and
+// deliveries.
+func (b *Broker) distribute(t *topic.Topic, n *notification.Notification) {
+	p := topic.NewPublication(b.key, n, &b.publications)
 	if t.Attributes.Archive.Days > 0 {
 		t.Archive(b.key, p)
 	}
 	b.fanOut(t, p)
-	return accepted
-}
-
-// deduplicationIDs returns the ids by which a topic remembers a message.
-func (e *PublishEntry) deduplicationIDs(t *topic.Topic) deduplication.IDs {
-	ids := deduplication.IDs{Group: e.GroupID}
-	if t.Attributes.FIFO {
-		ids.Own = e.DeduplicationID
-		ids = t.Attributes.Deduplication.WithContent(ids, e.Message, e.ContentHash)
-	}
-	return ids
 }
 
 // Published answers Publish, with one entry for each in the request.
@@ -277,6 +322,8 @@ type PublishedEntry struct {
 	// with this deduplication id.
 	Duplicate  bool
 	AcceptedAt Timestamp
+	// FirstIsScheduled reports, for a duplicate, that Sequence can cancel the first message.
+	FirstIsScheduled bool
 }
 
 func (Published) result() {}

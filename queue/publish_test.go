@@ -70,10 +70,25 @@ func TestPublishIsCheckedBeforeTheLog(t *testing.T) {
 				"for message attribute type 'String'.",
 		},
 		{
-			"no group",
-			Publish{Topic: "t.fifo", Entries: []PublishEntry{{Message: "m"}}},
+			"standard with options",
+			Publish{Topic: "t", Entries: []PublishEntry{{Message: "m", Options: &SendOptions{EnqueueAt: 1}}}},
+			refusal.UnsupportedOperation,
+			"Scheduled messages, partition keys and times to live are only available on FIFO topics.",
+		},
+		{
+			"bad time",
+			Publish{Topic: "t.fifo", Entries: []PublishEntry{{Message: "m", Options: &SendOptions{EnqueueAt: -1}}}},
 			refusal.SNSInvalidParameter,
-			"Invalid parameter: The MessageGroupId parameter is required for FIFO topics",
+			"Invalid parameter: Value -1 for parameter EnqueueAt is invalid. Reason: Must be a number of milliseconds since 1970, " +
+				"before the year 10000.",
+		},
+		{
+			"group and key",
+			Publish{Topic: "t.fifo", Entries: []PublishEntry{
+				{Message: "m", GroupID: "g", GroupIDGiven: true, Options: &SendOptions{PartitionKey: "k"}}}},
+			refusal.SNSInvalidParameter,
+			"Invalid parameter: Value k for parameter PartitionKey is invalid. Reason: It must be equal to the MessageGroupId if both " +
+				"are given.",
 		},
 		{
 			"standard with an id",

@@ -165,8 +165,8 @@ func (r *releases) drop(q *Queue) {
 	}
 }
 
-// dropArchive adds the archive that a topic lost.
-func (r *releases) dropArchive(d topic.Dropped) {
+// dropPublications adds the archive or the schedule that a topic lost.
+func (r *releases) dropPublications(d topic.Dropped) {
 	if !d.Empty() {
 		r.others = append(r.others, &d)
 	}

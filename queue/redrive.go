@@ -2,6 +2,7 @@ package queue
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/access"
@@ -72,11 +73,15 @@ func (b *Broker) redriveRule(q *Queue) redriveRule {
 // deduplication id, so that messages with equal ids stay distinct. On standard queues the sent time
 // stays. The target's deduplication is not involved.
 //
-// Only queues with Service Bus features add the reason as a message attribute.
+// Only queues with Service Bus features add the reason and its description as message attributes.
 func (b *Broker) deadLetter(q *Queue, messages []*Message) {
 	var why []MessageAttribute
 	if a := &q.attributes; a.Profile == attributes.ProfileServiceBus || a.ReservedAttributes || a.ImplicitDeadLetterQueue {
-		why = []MessageAttribute{{Name: deadLetterReason, DataType: "String", Value: reasonTooManyDeliveries}}
+		_, after := q.deadLetterTarget()
+		why = (&DeadLetterEntry{
+			Reason:      reasonTooManyDeliveries,
+			Description: "Message could not be consumed after " + strconv.FormatInt(after, 10) + " delivery attempts.",
+		}).attributes()
 	}
 	b.deadLetterFor(q, messages, why, nil)
 }

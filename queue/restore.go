@@ -14,8 +14,8 @@ import (
 
 // Restorer builds a Broker from records. Call AddTombstone and AddMoveTask first. Then for each
 // queue call AddQueue, and add its messages, deduplication records, attempts and sessions. Then for
-// each topic call AddTopic, and add its subscriptions, deduplication records, archive and HTTP
-// deliveries. End with AddAccess and Finish. Methods refuse records that no valid state contains.
+// each topic call AddTopic, and add its subscriptions, deduplication records, archive, HTTP deliveries
+// and scheduled messages. End with AddAccess and Finish. Methods refuse records that no valid state contains.
 type Restorer struct {
 	b *Broker
 	q *Queue       // added last

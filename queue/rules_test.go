@@ -250,7 +250,9 @@ func TestDeadLetterReasonOfTheReceiveCount(t *testing.T) {
 		got := w.receive("q-dlq.fifo", 1)
 		var want []MessageAttribute
 		if extension.Name != "VisibilityTimeout" && extension.Value != "ymq" {
-			want = []MessageAttribute{{Name: "DeadLetterReason", DataType: "String", Value: "MaxDeliveryCountExceeded"}}
+			want = []MessageAttribute{{Name: "DeadLetterErrorDescription", DataType: "String",
+				Value: "Message could not be consumed after 1 delivery attempts."},
+				{Name: "DeadLetterReason", DataType: "String", Value: "MaxDeliveryCountExceeded"}}
 		}
 		if len(got) != 1 || !slices.Equal(got[0].Attributes, want) {
 			t.Fatalf("%s=%s: dead-lettered %+v, want the attributes %v", extension.Name, extension.Value, got, want)

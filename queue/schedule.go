@@ -10,9 +10,10 @@ import (
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
+	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// SendOptions are options of a message beyond the SQS API. They need no reserved message
+// SendOptions are options of a message beyond the APIs of SQS and SNS. They need no reserved message
 // attributes.
 type SendOptions struct {
 	// EnqueueAt is the time of the first delivery. Zero or a past time means now.
@@ -23,11 +24,8 @@ type SendOptions struct {
 	TimeToLive logtime.Duration
 }
 
-// check checks the options of a message to a FIFO queue.
-func (o *SendOptions) check(e *SendEntry, fifo bool) *Error {
-	if !fifo {
-		return fifoOnly("Scheduled messages, partition keys and times to live")
-	}
+// check checks the options of a message with a group id, empty for none.
+func (o *SendOptions) check(group string) *Error {
 	if o.TimeToLive < 0 {
 		return refusal.InvalidValue(strconv.FormatInt(int64(o.TimeToLive), 10), "TimeToLive", "Must be a positive number of milliseconds.")
 	}
@@ -41,30 +39,51 @@ func (o *SendOptions) check(e *SendEntry, fifo bool) *Error {
 	if !message.ValidNativeGroup(o.PartitionKey) {
 		return message.InvalidNativeID(o.PartitionKey, "PartitionKey")
 	}
-	if e.GroupIDGiven && o.PartitionKey != e.GroupID {
+	if group != "" && o.PartitionKey != group {
 		return refusal.InvalidValue(o.PartitionKey, "PartitionKey", "It must be equal to the MessageGroupId if both are given.")
 	}
 	return nil
 }
 
-// takeOptions lets options override reserved message attributes.
-func (s *sending) takeOptions() {
-	o := s.entry.Options
-	if o == nil {
-		return
+// placing says when a message is delivered, for how long, and in which partition.
+type placing struct {
+	attributes  []MessageAttribute // without reserved ones
+	scheduledAt Timestamp          // zero: at once
+	partition   string
+	timeToLive  logtime.Duration // zero: not asked for
+}
+
+// placingOf reads the options of a message, and its reserved attributes if reserved is set
+// (servicebus.md 5.3). Options override them.
+func placingOf(given []MessageAttribute, group string, o *SendOptions, reserved bool) (p placing, err *Error) {
+	p.attributes = given
+	if reserved {
+		p.scheduledAt, p.partition, p.attributes, err = message.SplitReserved(given)
+		if err == nil && p.partition != "" && group != "" && p.partition != group {
+			err = refusal.InvalidValue(p.partition, message.PartitionKeyName, "It must be equal to MessageGroupId when both are given.")
+		}
+	}
+	if err != nil || o == nil {
+		return p, err
 	}
 	if o.EnqueueAt != 0 {
-		s.scheduledAt = o.EnqueueAt
+		p.scheduledAt = o.EnqueueAt
 	}
 	if o.PartitionKey != "" {
-		s.partition = o.PartitionKey
+		p.partition = o.PartitionKey
 	}
-	s.timeToLive = o.TimeToLive
+	p.timeToLive = o.TimeToLive
+	return p, nil
 }
 
 // fifoOnly refuses a FIFO feature on a standard queue.
 func fifoOnly(what string) *Error {
 	return refusal.New(refusal.UnsupportedOperation, what, " are only available on FIFO queues.")
+}
+
+// fifoTopicOnly is fifoOnly for a topic.
+func fifoTopicOnly(what string) *Error {
+	return refusal.New(refusal.UnsupportedOperation, what, " are only available on FIFO topics.")
 }
 
 func (q *Queue) insertScheduled(k statehash.Key, m *Message) {
@@ -128,10 +147,11 @@ func (b *Broker) activateScheduled(q *Queue, budget int) int {
 	return budget
 }
 
-// CancelScheduled deletes scheduled messages by the sequence numbers of their sends. A message that
-// was enqueued has a new number.
+// CancelScheduled deletes scheduled messages of a queue or a topic by the sequence numbers of their
+// acceptance. A message that was enqueued or published has a new number.
 type CancelScheduled struct {
-	Queue     string
+	Queue     string // empty: Topic is set
+	Topic     string
 	Sequences []SequenceNumber
 	// ForgetDeduplicationID lets the ids of the cancelled messages be sent again at once.
 	ForgetDeduplicationID bool
@@ -140,42 +160,154 @@ type CancelScheduled struct {
 // QueueName implements Command.
 func (c *CancelScheduled) QueueName() string { return c.Queue }
 
-// Validate checks the number of sequence numbers.
+// Validate checks the name and the number of sequence numbers.
 func (c *CancelScheduled) Validate() *Error {
-	if err := checkQueueName(c.Queue); err != nil {
+	if c.Topic == "" {
+		if err := checkQueueName(c.Queue); err != nil {
+			return err
+		}
+	} else if err := c.checkTopic(); err != nil {
 		return err
 	}
 	return CheckEntryCount(len(c.Sequences), "sequence number")
 }
 
+func (c *CancelScheduled) checkTopic() *Error {
+	switch {
+	case c.Queue != "":
+		return refusal.InvalidParameter("Name a queue or a topic, not both.")
+	case !isFIFOName(c.Topic):
+		return fifoTopicOnly("Scheduled messages")
+	}
+	return checkTopic(c.Topic)
+}
+
+// apply cancels each message on its own.
 func (c *CancelScheduled) apply(b *Broker) (Result, *Error) {
-	q := b.beginNow(c.Queue)
-	if q == nil {
-		return nil, refusal.NoSuchQueue()
+	cancel := b.cancelPublish
+	if c.Topic != "" {
+		if b.beginTopic(c.Topic) == nil {
+			return nil, refusal.NoSuchTopic()
+		}
+	} else {
+		if b.beginNow(c.Queue) == nil {
+			return nil, refusal.NoSuchQueue()
+		}
+		cancel = b.cancelSend
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Sequences))}
 	for i, sequence := range c.Sequences {
-		m := q.scheduledMessage(uint64(sequence), b.now)
-		if m == nil {
+		if !cancel(c, uint64(sequence)) {
 			out.Errs[i] = refusal.New(refusal.MessageNotFound, "There is no scheduled message with the sequence number ", sequence.String(),
 				".")
-			continue
 		}
-		if c.ForgetDeduplicationID { // before the body is freed
-			q.deduplication.ForgetMessage(b.key, b.idsOf(m), m.sequence)
-			q.forgotAt = b.now
-		}
-		q.removeScheduled(b.key, m)
 	}
 	return out, nil
 }
 
+// cancelSend cancels a message of a queue and reports whether there is one.
+func (b *Broker) cancelSend(c *CancelScheduled, sequence uint64) bool {
+	q, _ := b.queues.Get(c.Queue)
+	m := q.scheduledMessage(sequence, b.now)
+	if m == nil {
+		return false
+	}
+	if c.ForgetDeduplicationID { // before the body is freed
+		q.deduplication.ForgetMessage(b.key, b.idsOf(m), m.sequence)
+		q.forgotAt = b.now
+	}
+	q.removeScheduled(b.key, m)
+	return true
+}
+
 // idsOf returns all ids under which the message may be remembered, under any rules.
 func (b *Broker) idsOf(m *Message) deduplication.IDs {
-	sum := sha256.Sum256([]byte(b.textOf(m.body)))
-	ids := deduplication.IDs{Own: m.deduplicationID, Content: hex.EncodeToString(sum[:]), Group: m.group}
+	partition := ""
 	if m.extra != nil {
-		ids.Partition = m.extra.partition
+		partition = m.extra.partition
 	}
-	return ids
+	return allIDs(m.deduplicationID, b.textOf(m.body), m.group, partition)
+}
+
+func allIDs(own, text, group, partition string) deduplication.IDs {
+	sum := sha256.Sum256([]byte(text))
+	return deduplication.IDs{Own: own, Content: hex.EncodeToString(sum[:]), Group: group, Partition: partition}
+}
+
+// cancelPublish is cancelSend for a topic.
+func (b *Broker) cancelPublish(c *CancelScheduled, sequence uint64) bool {
+	t, _ := b.topics.Get(c.Topic)
+	p := t.Scheduled(sequence, b.now)
+	if p == nil {
+		return false
+	}
+	if n := p.Content(); c.ForgetDeduplicationID {
+		t.Deduplication.ForgetMessage(b.key, allIDs(n.DeduplicationID, n.Message.String(), n.GroupID, n.PartitionKey), sequence)
+		t.ForgotAt = b.now
+	}
+	t.Unschedule(b.key, p)
+	return true
+}
+
+// publishBudget bounds the deliveries of scheduled messages that come before one command.
+const publishBudget = 256
+
+// publishScheduled publishes the scheduled messages of topics that are due, as if each was published
+// now: with a new sequence number, but the MessageId of its acceptance. Every command does this first,
+// so that it finds them in the queues. It returns the remaining budget; a message costs one unit for
+// each subscription, and one more.
+func (b *Broker) publishScheduled(budget int) int {
+	return b.topics.PublishDue(b.now, budget, func(t *topic.Topic, p *topic.Publication) (cost int) {
+		n := *p.Content()
+		t.Unschedule(b.key, p)
+		t.LastSequence++
+		n.SequenceNumber, n.Timestamp = SequenceNumber(t.LastSequence), b.now
+		b.distribute(t, &n)
+		return 1 + t.Subscriptions()
+	})
+}
+
+// ScheduledPublication is a message that a topic publishes at a time.
+type ScheduledPublication struct {
+	MessageID       MessageID
+	Sequence        SequenceNumber
+	DueAt           Timestamp
+	Message         string
+	Encoded         *Encoded // nil for text
+	Subject         string
+	Attributes      []MessageAttribute
+	GroupID         string
+	DeduplicationID string
+	PartitionKey    string
+	SenderID        string
+	TraceHeader     string
+}
+
+// ScheduledPublications lists at most limit scheduled messages of a topic by number, starting at a
+// number.
+func (v View) ScheduledPublications(name string, from SequenceNumber, limit int) (list []ScheduledPublication, err *Error) {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return nil, refusal.NoSuchTopic()
+	}
+	t.ScanScheduled(uint64(from), func(p *topic.Publication) bool {
+		if n := p.Content(); len(list) < limit {
+			list = append(list, ScheduledPublication{
+				MessageID: n.MessageID, Sequence: n.SequenceNumber, DueAt: n.Timestamp, Message: n.Message.String(), Subject: n.Subject,
+				Attributes: n.Attributes, GroupID: n.GroupID, DeduplicationID: n.DeduplicationID, PartitionKey: n.PartitionKey,
+				SenderID: n.SenderID, TraceHeader: n.TraceHeader, Encoded: n.Encoded,
+			})
+		}
+		return len(list) < limit
+	})
+	return list, nil
+}
+
+// TopicScheduled counts the scheduled messages of a topic.
+func (v View) TopicScheduled(name string) int {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return 0
+	}
+	return t.ScheduledLen()
 }

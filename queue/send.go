@@ -168,11 +168,11 @@ func (b *Broker) checkAtomic(q *Queue, c *SendMessages) *Error {
 		if err := checkSend(&q.attributes, e, c.Batch); err != nil {
 			return err
 		}
-		s := sending{entry: e, attributes: e.Attributes}
-		if err := s.readOptions(q); err != nil {
+		p, err := placingOf(e.Attributes, e.GroupID, e.Options, q.attributes.ReservedAttributes)
+		if err != nil {
 			return err
 		}
-		if id := q.deduplicationIDs(e, s.partition); q.attributes.FIFO && !q.attributes.Deduplication.Disabled {
+		if id := q.deduplicationIDs(e, p.partition); q.attributes.FIFO && !q.attributes.Deduplication.Disabled {
 			if _, found := q.deduplication.Find(b.key, id, b.now); !found {
 				ids += entriesOf(id)
 			}
@@ -195,8 +195,9 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	if err := checkSend(&q.attributes, e, c.Batch); err != nil {
 		return SentEntry{Err: err}
 	}
-	s := sending{entry: e, attributes: e.Attributes, encoded: e.Encoded.OrNil()}
-	if err := s.readOptions(q); err != nil {
+	s := sending{entry: e, encoded: e.Encoded.OrNil()}
+	var err *Error
+	if s.placing, err = placingOf(e.Attributes, e.GroupID, e.Options, q.attributes.ReservedAttributes); err != nil {
 		return SentEntry{Err: err}
 	}
 	s.ids = q.deduplicationIDs(e, s.partition)
@@ -302,39 +303,14 @@ func entriesOf(ids deduplication.IDs) int64 {
 
 // sending is an entry that is being sent.
 type sending struct {
-	entry       *SendEntry
-	moved       bool      // body is set, instead of the text in entry
-	id          MessageID // zero: a new one
-	body        Body
-	ids         deduplication.IDs
-	attributes  []MessageAttribute
-	scheduledAt Timestamp
-	partition   string
-	timeToLive  logtime.Duration // zero: not asked for
-	encoded     *Encoded
-	published   *publishedMessage // replaces body and attributes
-}
-
-// readOptions reads the reserved message attributes and the options.
-func (s *sending) readOptions(q *Queue) *Error {
-	if q.attributes.ReservedAttributes {
-		if err := s.takeReserved(); err != nil {
-			return err
-		}
-	}
-	s.takeOptions()
-	return nil
-}
-
-// takeReserved extracts the reserved message attributes (servicebus.md 5.3).
-func (s *sending) takeReserved() *Error {
-	var err *Error
-	s.scheduledAt, s.partition, s.attributes, err = message.SplitReserved(s.attributes)
-	if err == nil && s.partition != "" && s.entry.GroupID != "" && s.partition != s.entry.GroupID {
-		err = refusal.InvalidValue(s.partition, message.PartitionKeyName,
-			"It must be equal to MessageGroupId when both are given.")
-	}
-	return err
+	placing
+	entry     *SendEntry
+	moved     bool      // body is set, instead of the text in entry
+	id        MessageID // zero: a new one
+	body      Body
+	ids       deduplication.IDs
+	encoded   *Encoded
+	published *publishedMessage // replaces body and attributes
 }
 
 // deduplicationIDs returns the ids of a send.

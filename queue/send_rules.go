@@ -121,7 +121,10 @@ func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 		return refusal.InvalidValue(partitionKey, message.PartitionKeyName, "It must be equal to the MessageGroupId if both are given.")
 	}
 	if e.Options != nil {
-		if err := e.Options.check(e, a.fifo); err != nil {
+		if !a.fifo {
+			return fifoOnly("Scheduled messages, partition keys and times to live")
+		}
+		if err := e.Options.check(e.GroupID); err != nil {
 			return err
 		}
 	}

@@ -157,6 +157,7 @@ func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 		b.dropDeliveries(t, s.Number)
 		return true
 	})
+	b.releases.dropPublications(t.DropSchedule())
 	b.topics.Remove(t)
 	b.access = b.access.WithTopicPolicy(t.Name, "")
 	b.usage.Of(access.OwnerOf(t.Name)).Topics--
@@ -202,7 +203,7 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	t = b.beginTopic(c.Topic)
-	b.releases.dropArchive(t.SetAttributes(changed, b.now))
+	b.releases.dropPublications(t.SetAttributes(changed, b.now))
 	b.access = b.access.WithTopicPolicy(t.Name, changed.Policy)
 	if changed.Archive.Days == 0 {
 		b.failReplays(t)

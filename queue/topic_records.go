@@ -31,6 +31,7 @@ type TopicRecord struct {
 	// ArchivedSince is at or before every publication that can be replayed, zero without an
 	// archive.
 	ArchivedSince Timestamp
+	ForgotAt      Timestamp // last time an id was forgotten by command, zero: never
 }
 
 // SubscriptionRecord is one subscription of a topic. The filter is stored as text.
@@ -76,6 +77,13 @@ type ArchivedRecord struct {
 	Content *notification.Notification
 }
 
+// ScheduledRecord is one message that a topic publishes later. Its Timestamp is the time at which it is
+// due. No other record refers to the publication.
+type ScheduledRecord struct {
+	PublicationID MessageID
+	Content       *notification.Notification
+}
+
 // Topics visits the topics in order of name.
 func (f *Frozen) Topics(yield func(FrozenTopic) bool) {
 	f.topics.Scan(func(t *topic.Topic) bool { return yield(FrozenTopic{t, f.outbox}) })
@@ -94,7 +102,7 @@ func (f FrozenTopic) Record() TopicRecord {
 		Name: t.Name, ARN: t.ARN, Incarnation: t.Incarnation, Attributes: t.Attributes, Tags: t.Tags,
 		CreatedAt: t.CreatedAt, ModifiedAt: t.ModifiedAt,
 		LastSequence: t.LastSequence, Unsubscribed: t.Unsubscribed, DeadBefore: t.Deduplication.DeadBefore(),
-		ArchivedSince: t.ArchivedSince(),
+		ArchivedSince: t.ArchivedSince(), ForgotAt: t.ForgotAt,
 	}
 }
 
@@ -140,6 +148,13 @@ func (f FrozenTopic) Outbox(yield func(OutboxRecord) bool) {
 	})
 }
 
+// Scheduled visits the scheduled messages in order of number.
+func (f FrozenTopic) Scheduled(yield func(ScheduledRecord) bool) {
+	f.t.ScanScheduled(0, func(p *topic.Publication) bool {
+		return yield(ScheduledRecord{PublicationID: p.Content().MessageID, Content: p.Content()})
+	})
+}
+
 // AddTopic adds a topic. Later calls add records to it.
 func (r *Restorer) AddTopic(rec TopicRecord) error {
 	if _, known := r.b.topics.Get(rec.Name); known || rec.Name == "" {
@@ -157,7 +172,7 @@ func (r *Restorer) AddTopic(rec TopicRecord) error {
 	t := topic.New(rec.Name, rec.ARN, rec.Incarnation, rec.Attributes, r.b.keptOf(rec.Name))
 	t.SetArchivedSince(rec.ArchivedSince)
 	t.Tags, t.CreatedAt, t.ModifiedAt = rec.Tags, rec.CreatedAt, rec.ModifiedAt
-	t.LastSequence, t.Unsubscribed = rec.LastSequence, rec.Unsubscribed
+	t.LastSequence, t.Unsubscribed, t.ForgotAt = rec.LastSequence, rec.Unsubscribed, rec.ForgotAt
 	t.Deduplication.SetDeadBefore(rec.DeadBefore)
 	r.b.addTopic(t)
 	r.t = t
@@ -270,6 +285,25 @@ func (r *Restorer) AddOutbox(rec OutboxRecord) error {
 		t.Keep(1, p.SentBytes())
 	}
 	r.b.outbox.Put(r.b.key, i)
+	return nil
+}
+
+// AddScheduled adds a scheduled message to the last topic.
+func (r *Restorer) AddScheduled(rec ScheduledRecord) error {
+	t := r.t
+	if t == nil || !t.Attributes.FIFO {
+		return errors.New("scheduled message without a FIFO topic")
+	}
+	p, err := r.publication(rec.PublicationID, rec.Content)
+	if err != nil {
+		return fmt.Errorf("topic %q: %w", t.Name, err)
+	}
+	n := p.Content()
+	number := uint64(n.SequenceNumber)
+	if number == 0 || number > t.LastSequence || t.Scheduled(number, 0) != nil || n.Timestamp <= 0 || n.TopicARN != t.ARN {
+		return fmt.Errorf("topic %q: scheduled message %d is out of order, appears twice or is of another topic", t.Name, number)
+	}
+	t.Schedule(r.b.key, p)
 	return nil
 }
 

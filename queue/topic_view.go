@@ -85,6 +85,9 @@ func (v View) TopicAttributes(name string) ([]Attribute, *Error) {
 		begin := t.ArchiveBegin(v.b.now).AppendRFC3339(nil)
 		list = append(list, Attribute{Name: "BeginningArchiveTime", Value: string(begin)})
 	}
+	if n := t.ScheduledLen(); n > 0 {
+		list = append(list, Attribute{Name: attributes.NameMessagesScheduled, Value: strconv.Itoa(n)})
+	}
 	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
@@ -308,6 +311,7 @@ type SubscriptionState struct {
 	QueueExists     bool
 	QueueFits       bool // a FIFO queue needs a FIFO topic
 	QueuePaused     bool
+	QueueNeedsGroup bool   // and messages of the topic may have none
 	Filter          string // its policy, empty: none
 	FilterScope     string
 	DeadLetterQueue string
@@ -337,6 +341,7 @@ func (v View) SubscriptionState(subscriptionARN string) (SubscriptionState, *Err
 	_, out.DeadLetterFits = fits(out.DeadLetterQueue)
 	if q, exists := v.b.queues.Get(s.Queue); exists {
 		out.QueuePaused = q.attributes.DeliveryPaused
+		out.QueueNeedsGroup = t.Attributes.GroupOptional && needsGroupID(&q.attributes)
 	}
 	v.b.outbox.ScanDue(s.Number, func(i *outbox.Item) bool {
 		out.Attempts, out.RetryAt = i.Attempts, i.DueAt

@@ -256,8 +256,8 @@ func (v View) Deliverable(queue string) bool {
 	return ok && q.deliverable(v.b.now)
 }
 
-// Overdue reports whether a due timer, schedule or session lock of the queue has not expired yet:
-// Deliverable may then miss a message.
+// Overdue reports whether a due timer, schedule or session lock of the queue has not expired yet, or a
+// topic has not published what is due: Deliverable may then miss a message.
 func (v View) Overdue(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -268,7 +268,7 @@ func (v View) Overdue(queue string) bool {
 		return true
 	}
 	scheduled, found := q.scheduledByTime.Min()
-	if found && scheduled.at <= v.b.now {
+	if found && scheduled.at <= v.b.now || v.b.topics.Due(v.b.now) {
 		return true
 	}
 	locked, found := q.groups.sessions.FirstEnd()

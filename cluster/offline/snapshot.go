@@ -69,10 +69,11 @@ type SnapshotContents struct {
 	Topics           []TopicContents `json:"topics"`
 }
 
-// TopicContents lists the endpoints subscribed to one topic.
+// TopicContents lists the endpoints subscribed to one topic, and counts its scheduled messages.
 type TopicContents struct {
 	Name          string   `json:"name"`
 	Subscriptions []string `json:"subscriptions"`
+	Scheduled     int      `json:"scheduled"`
 }
 
 // QueueContents counts the messages of one queue.
@@ -143,7 +144,7 @@ func topicContents(v queue.View) []TopicContents {
 		if refusal != nil {
 			continue
 		}
-		topic := TopicContents{Name: name, Subscriptions: make([]string, len(listed))}
+		topic := TopicContents{Name: name, Subscriptions: make([]string, len(listed)), Scheduled: v.TopicScheduled(name)}
 		for i := range listed {
 			topic.Subscriptions[i] = listed[i].Endpoint
 		}

@@ -161,7 +161,7 @@ var (
 			c := cmd.(*queue.Publish)
 			attributes, unknown := v.TypedTopic(c.Topic)
 			rules := attributes.Deduplication
-			recognised = unknown == nil && attributes.FIFO
+			recognised = unknown == nil && attributes.FIFO && !rules.Disabled
 			for i := range c.Entries {
 				recognised = recognised && (c.Entries[i].DeduplicationIDGiven || rules.ContentBased)
 			}

@@ -2824,6 +2824,7 @@ type PublishEntry struct {
 	DeduplicationId *string                `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	ContentHash     []byte                 `protobuf:"bytes,6,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
 	TraceHeader     string                 `protobuf:"bytes,7,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"`
+	Options         *SendOptions           `protobuf:"bytes,8,opt,name=options" json:"options,omitempty"`
 	Native          bool                   `protobuf:"varint,20,opt,name=native" json:"native,omitempty"`
 	Encoded         *Encoded               `protobuf:"bytes,21,opt,name=encoded" json:"encoded,omitempty"`
 	unknownFields   protoimpl.UnknownFields
@@ -2909,6 +2910,13 @@ func (x *PublishEntry) GetTraceHeader() string {
 	return ""
 }
 
+func (x *PublishEntry) GetOptions() *SendOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
 func (x *PublishEntry) GetNative() bool {
 	if x != nil {
 		return x.Native
@@ -2980,6 +2988,7 @@ type CancelScheduled struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Sequences     []uint64               `protobuf:"varint,2,rep,packed,name=sequences" json:"sequences,omitempty"`
 	Forget        bool                   `protobuf:"varint,3,opt,name=forget" json:"forget,omitempty"` // @go ForgetDeduplicationID
+	Topic         string                 `protobuf:"bytes,4,opt,name=topic" json:"topic,omitempty"`    // instead of queue
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3033,6 +3042,13 @@ func (x *CancelScheduled) GetForget() bool {
 		return x.Forget
 	}
 	return false
+}
+
+func (x *CancelScheduled) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
 }
 
 type AcceptSession struct {
@@ -4498,7 +4514,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
 	"\x05batch\x18\x04 \x01(\bR\x05batch\x124\n" +
 	"\aentries\x18\x05 \x03(\v2\x1a.seriatim.fsm.PublishEntryR\aentries\x12%\n" +
-	"\x0erepeated_since\x18\x06 \x01(\x03R\rrepeatedSince\"\xec\x02\n" +
+	"\x0erepeated_since\x18\x06 \x01(\x03R\rrepeatedSince\"\xa1\x03\n" +
 	"\fPublishEntry\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
 	"\asubject\x18\x02 \x01(\tB\x05\xaa\x01\x02\b\x01R\asubject\x12>\n" +
@@ -4508,16 +4524,18 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\bgroup_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\agroupId\x120\n" +
 	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12!\n" +
 	"\fcontent_hash\x18\x06 \x01(\fR\vcontentHash\x12!\n" +
-	"\ftrace_header\x18\a \x01(\tR\vtraceHeader\x12\x16\n" +
+	"\ftrace_header\x18\a \x01(\tR\vtraceHeader\x123\n" +
+	"\aoptions\x18\b \x01(\v2\x19.seriatim.fsm.SendOptionsR\aoptions\x12\x16\n" +
 	"\x06native\x18\x14 \x01(\bR\x06native\x12/\n" +
 	"\aencoded\x18\x15 \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\"F\n" +
 	"\x0eReplayMessages\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\x04R\fsubscription\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03max\"]\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"s\n" +
 	"\x0fCancelScheduled\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x04R\tsequences\x12\x16\n" +
-	"\x06forget\x18\x03 \x01(\bR\x06forget\"\x9b\x01\n" +
+	"\x06forget\x18\x03 \x01(\bR\x06forget\x12\x14\n" +
+	"\x05topic\x18\x04 \x01(\tR\x05topic\"\x9b\x01\n" +
 	"\rAcceptSession\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12$\n" +
 	"\n" +
@@ -4717,24 +4735,25 @@ var file_fsm_command_proto_depIdxs = []int32{
 	5,  // 23: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
 	45, // 24: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
 	20, // 25: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	17, // 26: seriatim.fsm.PublishEntry.encoded:type_name -> seriatim.fsm.Encoded
-	23, // 27: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
-	23, // 28: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
-	23, // 29: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
-	23, // 30: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
-	18, // 31: seriatim.fsm.Defer.changes:type_name -> seriatim.fsm.PropertyChange
-	23, // 32: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
-	23, // 33: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
-	55, // 34: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
-	18, // 35: seriatim.fsm.DeadLetter.changes:type_name -> seriatim.fsm.PropertyChange
-	62, // 36: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
-	62, // 37: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
-	67, // 38: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	19, // 26: seriatim.fsm.PublishEntry.options:type_name -> seriatim.fsm.SendOptions
+	17, // 27: seriatim.fsm.PublishEntry.encoded:type_name -> seriatim.fsm.Encoded
+	23, // 28: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	23, // 29: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	23, // 30: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	23, // 31: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
+	18, // 32: seriatim.fsm.Defer.changes:type_name -> seriatim.fsm.PropertyChange
+	23, // 33: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
+	23, // 34: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
+	55, // 35: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	18, // 36: seriatim.fsm.DeadLetter.changes:type_name -> seriatim.fsm.PropertyChange
+	62, // 37: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
+	62, // 38: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
+	67, // 39: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }

@@ -1107,13 +1107,14 @@ func (x *Published) GetEntries() []*PublishedEntry {
 }
 
 type PublishedEntry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	MessageId     []byte                 `protobuf:"bytes,1,opt,name=message_id,json=messageId" json:"message_id,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"`
-	Duplicate     bool                   `protobuf:"varint,3,opt,name=duplicate" json:"duplicate,omitempty"`
-	AcceptedAt    int64                  `protobuf:"varint,4,opt,name=accepted_at,json=acceptedAt" json:"accepted_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	MessageId        []byte                 `protobuf:"bytes,1,opt,name=message_id,json=messageId" json:"message_id,omitempty"`
+	Sequence         uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"`
+	Duplicate        bool                   `protobuf:"varint,3,opt,name=duplicate" json:"duplicate,omitempty"`
+	AcceptedAt       int64                  `protobuf:"varint,4,opt,name=accepted_at,json=acceptedAt" json:"accepted_at,omitempty"`
+	FirstIsScheduled bool                   `protobuf:"varint,5,opt,name=first_is_scheduled,json=firstIsScheduled" json:"first_is_scheduled,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *PublishedEntry) Reset() {
@@ -1172,6 +1173,13 @@ func (x *PublishedEntry) GetAcceptedAt() int64 {
 		return x.AcceptedAt
 	}
 	return 0
+}
+
+func (x *PublishedEntry) GetFirstIsScheduled() bool {
+	if x != nil {
+		return x.FirstIsScheduled
+	}
+	return false
 }
 
 type MessagesReplayed struct {
@@ -1522,14 +1530,15 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12\x18\n" +
 	"\apending\x18\x02 \x01(\bR\apending\"C\n" +
 	"\tPublished\x126\n" +
-	"\aentries\x18\x01 \x03(\v2\x1c.seriatim.fsm.PublishedEntryR\aentries\"\x8a\x01\n" +
+	"\aentries\x18\x01 \x03(\v2\x1c.seriatim.fsm.PublishedEntryR\aentries\"\xb8\x01\n" +
 	"\x0ePublishedEntry\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\fR\tmessageId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1c\n" +
 	"\tduplicate\x18\x03 \x01(\bR\tduplicate\x12\x1f\n" +
 	"\vaccepted_at\x18\x04 \x01(\x03R\n" +
-	"acceptedAt\"D\n" +
+	"acceptedAt\x12,\n" +
+	"\x12first_is_scheduled\x18\x05 \x01(\bR\x10firstIsScheduled\"D\n" +
 	"\x10MessagesReplayed\x12\x16\n" +
 	"\x06looked\x18\x01 \x01(\x03R\x06looked\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\bR\arunning\"g\n" +

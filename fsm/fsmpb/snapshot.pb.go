@@ -111,6 +111,7 @@ type SnapshotEnd struct {
 	Publications     uint64                 `protobuf:"varint,10,opt,name=publications" json:"publications,omitempty"`
 	Archived         uint64                 `protobuf:"varint,11,opt,name=archived" json:"archived,omitempty"`
 	Deliveries       uint64                 `protobuf:"varint,12,opt,name=deliveries" json:"deliveries,omitempty"`
+	Scheduled        uint64                 `protobuf:"varint,13,opt,name=scheduled" json:"scheduled,omitempty"`
 	Sessions         uint64                 `protobuf:"varint,20,opt,name=sessions" json:"sessions,omitempty"`
 	AccessKeys       uint64                 `protobuf:"varint,21,opt,name=access_keys,json=accessKeys" json:"access_keys,omitempty"`
 	UserPolicies     uint64                 `protobuf:"varint,22,opt,name=user_policies,json=userPolicies" json:"user_policies,omitempty"`
@@ -230,6 +231,13 @@ func (x *SnapshotEnd) GetArchived() uint64 {
 func (x *SnapshotEnd) GetDeliveries() uint64 {
 	if x != nil {
 		return x.Deliveries
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetScheduled() uint64 {
+	if x != nil {
+		return x.Scheduled
 	}
 	return 0
 }
@@ -1688,6 +1696,8 @@ type Publication struct {
 	SenderId        string                 `protobuf:"bytes,10,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"`
 	TraceHeader     string                 `protobuf:"bytes,11,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"`
 	Encoded         *Encoded               `protobuf:"bytes,12,opt,name=encoded" json:"encoded,omitempty"`
+	PartitionKey    string                 `protobuf:"bytes,13,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"`
+	TimeToLive      int64                  `protobuf:"varint,14,opt,name=time_to_live,json=timeToLive" json:"time_to_live,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1806,6 +1816,20 @@ func (x *Publication) GetEncoded() *Encoded {
 	return nil
 }
 
+func (x *Publication) GetPartitionKey() string {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return ""
+}
+
+func (x *Publication) GetTimeToLive() int64 {
+	if x != nil {
+		return x.TimeToLive
+	}
+	return 0
+}
+
 // ArchivedRecord is one publication in the archive of a topic.
 type ArchivedRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1859,6 +1883,59 @@ func (x *ArchivedRecord) GetPublication() *Publication {
 	return nil
 }
 
+// ScheduledRecord is one message that a topic publishes later.
+type ScheduledRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PublicationId []byte                 `protobuf:"bytes,1,opt,name=publication_id,json=publicationId" json:"publication_id,omitempty"`
+	Publication   *Publication           `protobuf:"bytes,2,opt,name=publication" json:"publication,omitempty"` // its timestamp is the time at which it is due; @go Content
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScheduledRecord) Reset() {
+	*x = ScheduledRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduledRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduledRecord) ProtoMessage() {}
+
+func (x *ScheduledRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduledRecord.ProtoReflect.Descriptor instead.
+func (*ScheduledRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ScheduledRecord) GetPublicationId() []byte {
+	if x != nil {
+		return x.PublicationId
+	}
+	return nil
+}
+
+func (x *ScheduledRecord) GetPublication() *Publication {
+	if x != nil {
+		return x.Publication
+	}
+	return nil
+}
+
 type TopicRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
@@ -1872,13 +1949,14 @@ type TopicRecord struct {
 	Unsubscribed  uint64                 `protobuf:"varint,9,opt,name=unsubscribed" json:"unsubscribed,omitempty"`
 	DeadBefore    int64                  `protobuf:"varint,10,opt,name=dead_before,json=deadBefore" json:"dead_before,omitempty"`
 	ArchivedSince int64                  `protobuf:"varint,11,opt,name=archived_since,json=archivedSince" json:"archived_since,omitempty"`
+	ForgotAt      int64                  `protobuf:"varint,12,opt,name=forgot_at,json=forgotAt" json:"forgot_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TopicRecord) Reset() {
 	*x = TopicRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1968,7 @@ func (x *TopicRecord) String() string {
 func (*TopicRecord) ProtoMessage() {}
 
 func (x *TopicRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[17]
+	mi := &file_fsm_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1981,7 @@ func (x *TopicRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicRecord.ProtoReflect.Descriptor instead.
 func (*TopicRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TopicRecord) GetName() string {
@@ -1983,6 +2061,13 @@ func (x *TopicRecord) GetArchivedSince() int64 {
 	return 0
 }
 
+func (x *TopicRecord) GetForgotAt() int64 {
+	if x != nil {
+		return x.ForgotAt
+	}
+	return 0
+}
+
 type TopicAttributes struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Fifo             bool                   `protobuf:"varint,1,opt,name=fifo" json:"fifo,omitempty"`
@@ -1997,14 +2082,17 @@ type TopicAttributes struct {
 	Extensions       uint32                 `protobuf:"varint,10,opt,name=extensions" json:"extensions,omitempty"`
 	DataProtection   string                 `protobuf:"bytes,11,opt,name=data_protection,json=dataProtection" json:"data_protection,omitempty"`
 	// Of Application, Firehose, HTTP, Lambda, SQS, in this order; empty if none is set.
-	Feedback      []*DeliveryFeedback `protobuf:"bytes,12,rep,name=feedback" json:"feedback,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Feedback           []*DeliveryFeedback `protobuf:"bytes,12,rep,name=feedback" json:"feedback,omitempty"`
+	GroupOptional      bool                `protobuf:"varint,13,opt,name=group_optional,json=groupOptional" json:"group_optional,omitempty"`
+	ReservedAttributes bool                `protobuf:"varint,14,opt,name=reserved_attributes,json=reservedAttributes" json:"reserved_attributes,omitempty"`
+	ServiceBus         bool                `protobuf:"varint,15,opt,name=service_bus,json=serviceBus" json:"service_bus,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *TopicAttributes) Reset() {
 	*x = TopicAttributes{}
-	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2104,7 @@ func (x *TopicAttributes) String() string {
 func (*TopicAttributes) ProtoMessage() {}
 
 func (x *TopicAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[18]
+	mi := &file_fsm_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2117,7 @@ func (x *TopicAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicAttributes.ProtoReflect.Descriptor instead.
 func (*TopicAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TopicAttributes) GetFifo() bool {
@@ -2116,6 +2204,27 @@ func (x *TopicAttributes) GetFeedback() []*DeliveryFeedback {
 	return nil
 }
 
+func (x *TopicAttributes) GetGroupOptional() bool {
+	if x != nil {
+		return x.GroupOptional
+	}
+	return false
+}
+
+func (x *TopicAttributes) GetReservedAttributes() bool {
+	if x != nil {
+		return x.ReservedAttributes
+	}
+	return false
+}
+
+func (x *TopicAttributes) GetServiceBus() bool {
+	if x != nil {
+		return x.ServiceBus
+	}
+	return false
+}
+
 type DeliveryFeedback struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SuccessRole   string                 `protobuf:"bytes,1,opt,name=success_role,json=successRole" json:"success_role,omitempty"`
@@ -2127,7 +2236,7 @@ type DeliveryFeedback struct {
 
 func (x *DeliveryFeedback) Reset() {
 	*x = DeliveryFeedback{}
-	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2248,7 @@ func (x *DeliveryFeedback) String() string {
 func (*DeliveryFeedback) ProtoMessage() {}
 
 func (x *DeliveryFeedback) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[19]
+	mi := &file_fsm_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2261,7 @@ func (x *DeliveryFeedback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveryFeedback.ProtoReflect.Descriptor instead.
 func (*DeliveryFeedback) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeliveryFeedback) GetSuccessRole() string {
@@ -2186,7 +2295,7 @@ type ArchivePolicy struct {
 
 func (x *ArchivePolicy) Reset() {
 	*x = ArchivePolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2307,7 @@ func (x *ArchivePolicy) String() string {
 func (*ArchivePolicy) ProtoMessage() {}
 
 func (x *ArchivePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[20]
+	mi := &file_fsm_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2320,7 @@ func (x *ArchivePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePolicy.ProtoReflect.Descriptor instead.
 func (*ArchivePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ArchivePolicy) GetText() string {
@@ -2256,7 +2365,7 @@ type SubscriptionRecord struct {
 
 func (x *SubscriptionRecord) Reset() {
 	*x = SubscriptionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2377,7 @@ func (x *SubscriptionRecord) String() string {
 func (*SubscriptionRecord) ProtoMessage() {}
 
 func (x *SubscriptionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[21]
+	mi := &file_fsm_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2390,7 @@ func (x *SubscriptionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriptionRecord.ProtoReflect.Descriptor instead.
 func (*SubscriptionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubscriptionRecord) GetNumber() uint64 {
@@ -2432,7 +2541,7 @@ type OutboxRecord struct {
 
 func (x *OutboxRecord) Reset() {
 	*x = OutboxRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[22]
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2553,7 @@ func (x *OutboxRecord) String() string {
 func (*OutboxRecord) ProtoMessage() {}
 
 func (x *OutboxRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[22]
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2566,7 @@ func (x *OutboxRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutboxRecord.ProtoReflect.Descriptor instead.
 func (*OutboxRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OutboxRecord) GetSubscription() uint64 {
@@ -2513,7 +2622,7 @@ type DeadLetterPolicy struct {
 
 func (x *DeadLetterPolicy) Reset() {
 	*x = DeadLetterPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	mi := &file_fsm_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2525,7 +2634,7 @@ func (x *DeadLetterPolicy) String() string {
 func (*DeadLetterPolicy) ProtoMessage() {}
 
 func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	mi := &file_fsm_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2538,7 +2647,7 @@ func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterPolicy.ProtoReflect.Descriptor instead.
 func (*DeadLetterPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeadLetterPolicy) GetText() string {
@@ -2567,7 +2676,7 @@ type ReplayPolicy struct {
 
 func (x *ReplayPolicy) Reset() {
 	*x = ReplayPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[24]
+	mi := &file_fsm_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2688,7 @@ func (x *ReplayPolicy) String() string {
 func (*ReplayPolicy) ProtoMessage() {}
 
 func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[24]
+	mi := &file_fsm_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2701,7 @@ func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayPolicy.ProtoReflect.Descriptor instead.
 func (*ReplayPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReplayPolicy) GetText() string {
@@ -2639,7 +2748,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[25]
+	mi := &file_fsm_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2760,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[25]
+	mi := &file_fsm_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2773,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SessionRecord) GetName() string {
@@ -2739,7 +2848,7 @@ type AccessKeyRecord struct {
 
 func (x *AccessKeyRecord) Reset() {
 	*x = AccessKeyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[26]
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2751,7 +2860,7 @@ func (x *AccessKeyRecord) String() string {
 func (*AccessKeyRecord) ProtoMessage() {}
 
 func (x *AccessKeyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[26]
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2764,7 +2873,7 @@ func (x *AccessKeyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessKeyRecord.ProtoReflect.Descriptor instead.
 func (*AccessKeyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AccessKeyRecord) GetId() string {
@@ -2828,7 +2937,7 @@ type SealingKeyRecord struct {
 
 func (x *SealingKeyRecord) Reset() {
 	*x = SealingKeyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2840,7 +2949,7 @@ func (x *SealingKeyRecord) String() string {
 func (*SealingKeyRecord) ProtoMessage() {}
 
 func (x *SealingKeyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2853,7 +2962,7 @@ func (x *SealingKeyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealingKeyRecord.ProtoReflect.Descriptor instead.
 func (*SealingKeyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SealingKeyRecord) GetId() string {
@@ -2882,7 +2991,7 @@ type UserPolicyRecord struct {
 
 func (x *UserPolicyRecord) Reset() {
 	*x = UserPolicyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[28]
+	mi := &file_fsm_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +3003,7 @@ func (x *UserPolicyRecord) String() string {
 func (*UserPolicyRecord) ProtoMessage() {}
 
 func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[28]
+	mi := &file_fsm_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2907,7 +3016,7 @@ func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserPolicyRecord.ProtoReflect.Descriptor instead.
 func (*UserPolicyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UserPolicyRecord) GetAccount() string {
@@ -2947,7 +3056,7 @@ type AccountRecord struct {
 
 func (x *AccountRecord) Reset() {
 	*x = AccountRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[29]
+	mi := &file_fsm_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3068,7 @@ func (x *AccountRecord) String() string {
 func (*AccountRecord) ProtoMessage() {}
 
 func (x *AccountRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[29]
+	mi := &file_fsm_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3081,7 @@ func (x *AccountRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountRecord.ProtoReflect.Descriptor instead.
 func (*AccountRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AccountRecord) GetId() string {
@@ -3036,7 +3145,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xa4\x04\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xc2\x04\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -3055,7 +3164,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\barchived\x18\v \x01(\x04R\barchived\x12\x1e\n" +
 	"\n" +
 	"deliveries\x18\f \x01(\x04R\n" +
-	"deliveries\x12\x1a\n" +
+	"deliveries\x12\x1c\n" +
+	"\tscheduled\x18\r \x01(\x04R\tscheduled\x12\x1a\n" +
 	"\bsessions\x18\x14 \x01(\x04R\bsessions\x12\x1f\n" +
 	"\vaccess_keys\x18\x15 \x01(\x04R\n" +
 	"accessKeys\x12#\n" +
@@ -3225,7 +3335,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\x12)\n" +
 	"\x10subscription_arn\x18\x03 \x01(\tR\x0fsubscriptionArn\x12\x10\n" +
 	"\x03raw\x18\x04 \x01(\bR\x03raw\x12\x1a\n" +
-	"\breplayed\x18\x05 \x01(\bR\breplayed\"\xab\x03\n" +
+	"\breplayed\x18\x05 \x01(\bR\breplayed\"\xf2\x03\n" +
 	"\vPublication\x12\x1b\n" +
 	"\ttopic_arn\x18\x01 \x01(\tR\btopicArn\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
@@ -3241,10 +3351,16 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\tsender_id\x18\n" +
 	" \x01(\tR\bsenderId\x12!\n" +
 	"\ftrace_header\x18\v \x01(\tR\vtraceHeader\x12/\n" +
-	"\aencoded\x18\f \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\"t\n" +
+	"\aencoded\x18\f \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\x12#\n" +
+	"\rpartition_key\x18\r \x01(\tR\fpartitionKey\x12 \n" +
+	"\ftime_to_live\x18\x0e \x01(\x03R\n" +
+	"timeToLive\"t\n" +
 	"\x0eArchivedRecord\x12%\n" +
 	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
-	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"\x8c\x03\n" +
+	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"u\n" +
+	"\x0fScheduledRecord\x12%\n" +
+	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
+	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"\xa9\x03\n" +
 	"\vTopicRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03arn\x18\x02 \x01(\tR\x03arn\x12 \n" +
@@ -3262,7 +3378,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vdead_before\x18\n" +
 	" \x01(\x03R\n" +
 	"deadBefore\x12%\n" +
-	"\x0earchived_since\x18\v \x01(\x03R\rarchivedSince\"\xff\x03\n" +
+	"\x0earchived_since\x18\v \x01(\x03R\rarchivedSince\x12\x1b\n" +
+	"\tforgot_at\x18\f \x01(\x03R\bforgotAt\"\xf8\x04\n" +
 	"\x0fTopicAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x16\n" +
@@ -3278,7 +3395,11 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	" \x01(\rR\n" +
 	"extensions\x12'\n" +
 	"\x0fdata_protection\x18\v \x01(\tR\x0edataProtection\x12:\n" +
-	"\bfeedback\x18\f \x03(\v2\x1e.seriatim.fsm.DeliveryFeedbackR\bfeedback\"y\n" +
+	"\bfeedback\x18\f \x03(\v2\x1e.seriatim.fsm.DeliveryFeedbackR\bfeedback\x12%\n" +
+	"\x0egroup_optional\x18\r \x01(\bR\rgroupOptional\x12/\n" +
+	"\x13reserved_attributes\x18\x0e \x01(\bR\x12reservedAttributes\x12\x1f\n" +
+	"\vservice_bus\x18\x0f \x01(\bR\n" +
+	"serviceBus\"y\n" +
 	"\x10DeliveryFeedback\x12!\n" +
 	"\fsuccess_role\x18\x01 \x01(\tR\vsuccessRole\x12!\n" +
 	"\ffailure_role\x18\x02 \x01(\tR\vfailureRole\x12\x1f\n" +
@@ -3376,7 +3497,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -3395,58 +3516,60 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*PublishedMessage)(nil),    // 14: seriatim.fsm.PublishedMessage
 	(*Publication)(nil),         // 15: seriatim.fsm.Publication
 	(*ArchivedRecord)(nil),      // 16: seriatim.fsm.ArchivedRecord
-	(*TopicRecord)(nil),         // 17: seriatim.fsm.TopicRecord
-	(*TopicAttributes)(nil),     // 18: seriatim.fsm.TopicAttributes
-	(*DeliveryFeedback)(nil),    // 19: seriatim.fsm.DeliveryFeedback
-	(*ArchivePolicy)(nil),       // 20: seriatim.fsm.ArchivePolicy
-	(*SubscriptionRecord)(nil),  // 21: seriatim.fsm.SubscriptionRecord
-	(*OutboxRecord)(nil),        // 22: seriatim.fsm.OutboxRecord
-	(*DeadLetterPolicy)(nil),    // 23: seriatim.fsm.DeadLetterPolicy
-	(*ReplayPolicy)(nil),        // 24: seriatim.fsm.ReplayPolicy
-	(*SessionRecord)(nil),       // 25: seriatim.fsm.SessionRecord
-	(*AccessKeyRecord)(nil),     // 26: seriatim.fsm.AccessKeyRecord
-	(*SealingKeyRecord)(nil),    // 27: seriatim.fsm.SealingKeyRecord
-	(*UserPolicyRecord)(nil),    // 28: seriatim.fsm.UserPolicyRecord
-	(*AccountRecord)(nil),       // 29: seriatim.fsm.AccountRecord
-	(*NameValue)(nil),           // 30: seriatim.fsm.NameValue
-	(*Tag)(nil),                 // 31: seriatim.fsm.Tag
-	(*RedrivePolicy)(nil),       // 32: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 33: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 34: seriatim.fsm.MessageAttribute
-	(*Encoded)(nil),             // 35: seriatim.fsm.Encoded
-	(*SealingKeyWrap)(nil),      // 36: seriatim.fsm.SealingKeyWrap
+	(*ScheduledRecord)(nil),     // 17: seriatim.fsm.ScheduledRecord
+	(*TopicRecord)(nil),         // 18: seriatim.fsm.TopicRecord
+	(*TopicAttributes)(nil),     // 19: seriatim.fsm.TopicAttributes
+	(*DeliveryFeedback)(nil),    // 20: seriatim.fsm.DeliveryFeedback
+	(*ArchivePolicy)(nil),       // 21: seriatim.fsm.ArchivePolicy
+	(*SubscriptionRecord)(nil),  // 22: seriatim.fsm.SubscriptionRecord
+	(*OutboxRecord)(nil),        // 23: seriatim.fsm.OutboxRecord
+	(*DeadLetterPolicy)(nil),    // 24: seriatim.fsm.DeadLetterPolicy
+	(*ReplayPolicy)(nil),        // 25: seriatim.fsm.ReplayPolicy
+	(*SessionRecord)(nil),       // 26: seriatim.fsm.SessionRecord
+	(*AccessKeyRecord)(nil),     // 27: seriatim.fsm.AccessKeyRecord
+	(*SealingKeyRecord)(nil),    // 28: seriatim.fsm.SealingKeyRecord
+	(*UserPolicyRecord)(nil),    // 29: seriatim.fsm.UserPolicyRecord
+	(*AccountRecord)(nil),       // 30: seriatim.fsm.AccountRecord
+	(*NameValue)(nil),           // 31: seriatim.fsm.NameValue
+	(*Tag)(nil),                 // 32: seriatim.fsm.Tag
+	(*RedrivePolicy)(nil),       // 33: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 34: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 35: seriatim.fsm.MessageAttribute
+	(*Encoded)(nil),             // 36: seriatim.fsm.Encoded
+	(*SealingKeyWrap)(nil),      // 37: seriatim.fsm.SealingKeyWrap
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	30, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	31, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	31, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.Tag
-	32, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	33, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	32, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.Tag
+	33, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	34, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	34, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	35, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	14, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	10, // 9: seriatim.fsm.MessageRecord.stored_body:type_name -> seriatim.fsm.StoredBody
-	35, // 10: seriatim.fsm.MessageRecord.encoded:type_name -> seriatim.fsm.Encoded
+	36, // 10: seriatim.fsm.MessageRecord.encoded:type_name -> seriatim.fsm.Encoded
 	13, // 11: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	15, // 12: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	34, // 13: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
-	35, // 14: seriatim.fsm.Publication.encoded:type_name -> seriatim.fsm.Encoded
+	35, // 13: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	36, // 14: seriatim.fsm.Publication.encoded:type_name -> seriatim.fsm.Encoded
 	15, // 15: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
-	18, // 16: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	31, // 17: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.Tag
-	8,  // 18: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	20, // 19: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
-	19, // 20: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
-	23, // 21: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
-	24, // 22: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
-	15, // 23: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
-	36, // 24: seriatim.fsm.SealingKeyRecord.wraps:type_name -> seriatim.fsm.SealingKeyWrap
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	15, // 16: seriatim.fsm.ScheduledRecord.publication:type_name -> seriatim.fsm.Publication
+	19, // 17: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
+	32, // 18: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.Tag
+	8,  // 19: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
+	21, // 20: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
+	20, // 21: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
+	24, // 22: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
+	25, // 23: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
+	15, // 24: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
+	37, // 25: seriatim.fsm.SealingKeyRecord.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_fsm_snapshot_proto_init() }
@@ -3461,7 +3584,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -26,6 +26,7 @@ type Contents struct {
 	Publications     uint64 // shared by messages and archives
 	Archived         uint64
 	Deliveries       uint64 // pending HTTP deliveries
+	Scheduled        uint64 // messages that topics publish later
 	AccessKeys       uint64
 	UserPolicies     uint64
 	Accounts         uint64
@@ -78,7 +79,7 @@ func ReadContents(r io.Reader, bodies message.Store) (Position, *queue.Broker, C
 		Queues: s.counts.Queues, Messages: s.counts.Messages, DeduplicationIDs: s.counts.DeduplicationIds,
 		Attempts: s.counts.Attempts, MoveTasks: s.counts.MoveTasks, Tombstones: s.counts.Tombstones,
 		Topics: s.counts.Topics, Subscriptions: s.counts.Subscriptions, Publications: s.counts.Publications, Archived: s.counts.Archived,
-		Deliveries: s.counts.Deliveries,
+		Deliveries: s.counts.Deliveries, Scheduled: s.counts.Scheduled,
 		AccessKeys: s.counts.AccessKeys, UserPolicies: s.counts.UserPolicies, Accounts: s.counts.Accounts,
 		Sections: uint64(sections.number),
 	}, nil
@@ -236,9 +237,9 @@ func (s *reader) section(payload []byte) error {
 // bytes.
 func (s *reader) inOrder(kind byte) error {
 	ofQueue := kind >= recordMessage && kind <= recordSession
-	ofTopic := kind > recordTopic && kind <= recordOutbox
+	ofTopic := kind > recordTopic && kind <= recordScheduled
 	queuesOver := s.last >= recordTopic
-	begins := kind == recordQueue && !queuesOver || kind == recordTopic && s.last <= recordOutbox
+	begins := kind == recordQueue && !queuesOver || kind == recordTopic && s.last <= recordScheduled
 	if (ofQueue && s.last < recordQueue) || (ofTopic && !queuesOver) || (kind < s.last && !begins) {
 		return fmt.Errorf("%w: a record of kind %d after one of kind %d", format.ErrMalformed, kind, s.last)
 	}
@@ -288,6 +289,12 @@ func (s *reader) record(kind byte, body []byte, text string) error {
 		return add(body, wire.OutboxRecordCodec, func(r queue.OutboxRecord) error {
 			s.publication(r.PublicationID, r.Content)
 			return s.restorer.AddOutbox(r)
+		})
+	case recordScheduled:
+		s.counts.Scheduled++
+		return add(body, wire.ScheduledRecordCodec, func(r queue.ScheduledRecord) error {
+			s.publication(r.PublicationID, r.Content)
+			return s.restorer.AddScheduled(r)
 		})
 	case recordAccessKey:
 		s.counts.AccessKeys++

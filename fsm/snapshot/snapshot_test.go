@@ -43,8 +43,9 @@ func TestSampleHasEveryKindOfRecord(t *testing.T) {
 		"tombstones": contents.Tombstones, "move tasks": contents.MoveTasks, "queues": contents.Queues,
 		"messages": contents.Messages, "deduplication ids": contents.DeduplicationIDs, "attempts": contents.Attempts,
 		"topics": contents.Topics, "subscriptions": contents.Subscriptions, "publications": contents.Publications,
-		"archived publications": contents.Archived,
-		"deliveries over HTTP":  contents.Deliveries,
+		"archived publications":        contents.Archived,
+		"deliveries over HTTP":         contents.Deliveries,
+		"scheduled messages of topics": contents.Scheduled,
 	} {
 		if n == 0 {
 			t.Errorf("the sample state has no %s", name)

@@ -27,11 +27,12 @@ const (
 	recordTopicDeduplication = 10
 	recordArchived           = 11
 	recordOutbox             = 12
+	recordScheduled          = 13
 	// Kinds for access, after all topics.
-	recordAccessKey  = 13
-	recordUserPolicy = 14
-	recordAccount    = 15
-	recordSealingKey = 16
+	recordAccessKey  = 14
+	recordUserPolicy = 15
+	recordAccount    = 16
+	recordSealingKey = 17
 )
 
 // Write writes a captured state with all bodies, so that any node can read it. Equal states at
@@ -160,6 +161,10 @@ func (s *writer) topic(t queue.FrozenTopic) bool {
 	t.Deduplication(func(r queue.DeduplicationRecord) bool { return s.deduplication(recordTopicDeduplication, &r) })
 	t.Archive(s.archived)
 	t.Outbox(s.outbox)
+	t.Scheduled(func(r queue.ScheduledRecord) bool {
+		s.counts.Publications++
+		return record(s, recordScheduled, &s.counts.Scheduled, wire.ScheduledRecordCodec, &r)
+	})
 	if s.err != nil {
 		s.err = fmt.Errorf("topic %s: %w", r.Name, s.err)
 	}

@@ -731,6 +731,9 @@ func SizeCancelScheduled(m *queue.CancelScheduled) (n int) {
 	if m.ForgetDeduplicationID {
 		n += 2
 	}
+	if m.Topic != "" {
+		n += 1 + protowire.SizeBytes(len(m.Topic))
+	}
 	return n
 }
 
@@ -747,6 +750,10 @@ func AppendCancelScheduled(b []byte, m *queue.CancelScheduled) []byte {
 	if m.ForgetDeduplicationID {
 		b = append(b, 0x18, 1)
 	}
+	if m.Topic != "" {
+		b = append(b, 0x22)
+		b = protowire.AppendString(b, m.Topic)
+	}
 	return b
 }
 
@@ -762,6 +769,8 @@ func ReadCancelScheduled(r Reader, m *queue.CancelScheduled) error {
 			m.Sequences = append(m.Sequences, identifier.SequenceNumber(r.number()))
 		case 24: // forget
 			m.ForgetDeduplicationID = r.number() != 0
+		case 34: // topic
+			m.Topic = r.text()
 		default:
 			r.skip()
 		}
@@ -3346,6 +3355,12 @@ func SizePublication(m *notification.Notification) (n int) {
 	if m.Encoded != nil {
 		n += 1 + protowire.SizeBytes(SizeEncoded(m.Encoded))
 	}
+	if m.PartitionKey != "" {
+		n += 1 + protowire.SizeBytes(len(m.PartitionKey))
+	}
+	if m.TimeToLive != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.TimeToLive))
+	}
 	return n
 }
 
@@ -3401,6 +3416,14 @@ func AppendPublication(b []byte, m *notification.Notification) []byte {
 		b = protowire.AppendVarint(b, uint64(SizeEncoded(m.Encoded)))
 		b = AppendEncoded(b, m.Encoded)
 	}
+	if m.PartitionKey != "" {
+		b = append(b, 0x6a)
+		b = protowire.AppendString(b, m.PartitionKey)
+	}
+	if m.TimeToLive != 0 {
+		b = append(b, 0x70)
+		b = protowire.AppendVarint(b, uint64(m.TimeToLive))
+	}
 	return b
 }
 
@@ -3443,6 +3466,10 @@ func ReadPublication(r Reader, m *notification.Notification) error {
 			if err := ReadEncoded(r.nested(), m.Encoded); err != nil {
 				return err
 			}
+		case 106: // partition_key
+			m.PartitionKey = r.text()
+		case 112: // time_to_live
+			m.TimeToLive = logtime.Duration(r.number())
 		default:
 			r.skip()
 		}
@@ -3560,6 +3587,9 @@ func SizePublishEntry(m *queue.PublishEntry) (n int) {
 	if m.TraceHeader != "" {
 		n += 1 + protowire.SizeBytes(len(m.TraceHeader))
 	}
+	if m.Options != nil {
+		n += 1 + protowire.SizeBytes(SizeSendOptions(m.Options))
+	}
 	if m.Native {
 		n += 3
 	}
@@ -3600,6 +3630,11 @@ func AppendPublishEntry(b []byte, m *queue.PublishEntry) []byte {
 		b = append(b, 0x3a)
 		b = protowire.AppendString(b, m.TraceHeader)
 	}
+	if m.Options != nil {
+		b = append(b, 0x42)
+		b = protowire.AppendVarint(b, uint64(SizeSendOptions(m.Options)))
+		b = AppendSendOptions(b, m.Options)
+	}
 	if m.Native {
 		b = append(b, 0xa0, 0x1, 1)
 	}
@@ -3635,6 +3670,13 @@ func ReadPublishEntry(r Reader, m *queue.PublishEntry) error {
 			m.ContentHash = r.bytes()
 		case 58: // trace_header
 			m.TraceHeader = r.text()
+		case 66: // options
+			if m.Options == nil {
+				m.Options = new(queue.SendOptions)
+			}
+			if err := ReadSendOptions(r.nested(), m.Options); err != nil {
+				return err
+			}
 		case 160: // native
 			m.Native = r.number() != 0
 		case 170: // encoded
@@ -3708,6 +3750,9 @@ func SizePublishedEntry(m *queue.PublishedEntry) (n int) {
 	if m.AcceptedAt != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.AcceptedAt))
 	}
+	if m.FirstIsScheduled {
+		n += 2
+	}
 	return n
 }
 
@@ -3728,6 +3773,9 @@ func AppendPublishedEntry(b []byte, m *queue.PublishedEntry) []byte {
 		b = append(b, 0x20)
 		b = protowire.AppendVarint(b, uint64(m.AcceptedAt))
 	}
+	if m.FirstIsScheduled {
+		b = append(b, 0x28, 1)
+	}
 	return b
 }
 
@@ -3743,6 +3791,8 @@ func ReadPublishedEntry(r Reader, m *queue.PublishedEntry) error {
 			m.Duplicate = r.number() != 0
 		case 32: // accepted_at
 			m.AcceptedAt = logtime.Timestamp(r.number())
+		case 40: // first_is_scheduled
+			m.FirstIsScheduled = r.number() != 0
 		default:
 			r.skip()
 		}
@@ -5158,6 +5208,54 @@ func ReadReportDeliveries(r Reader, m *queue.ReportDeliveries) error {
 // ReportDeliveriesCodec has the three functions for a table.
 var ReportDeliveriesCodec = Codec[queue.ReportDeliveries]{SizeReportDeliveries, AppendReportDeliveries, ReadReportDeliveries}
 
+// SizeScheduledRecord returns how many bytes AppendScheduledRecord appends.
+func SizeScheduledRecord(m *queue.ScheduledRecord) (n int) {
+	if m.PublicationID != (identifier.MessageID{}) {
+		n += 1 + protowire.SizeBytes(len(m.PublicationID))
+	}
+	if m.Content != nil {
+		n += 1 + protowire.SizeBytes(SizePublication(m.Content))
+	}
+	return n
+}
+
+// AppendScheduledRecord appends the encoded m to b.
+func AppendScheduledRecord(b []byte, m *queue.ScheduledRecord) []byte {
+	if m.PublicationID != (identifier.MessageID{}) {
+		b = append(b, 0xa)
+		b = protowire.AppendBytes(b, m.PublicationID[:])
+	}
+	if m.Content != nil {
+		b = append(b, 0x12)
+		b = protowire.AppendVarint(b, uint64(SizePublication(m.Content)))
+		b = AppendPublication(b, m.Content)
+	}
+	return b
+}
+
+// ReadScheduledRecord decodes a message into m. The fields in it replace those of m.
+func ReadScheduledRecord(r Reader, m *queue.ScheduledRecord) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // publication_id
+			r.fill(m.PublicationID[:], "publication id")
+		case 18: // publication
+			if m.Content == nil {
+				m.Content = new(notification.Notification)
+			}
+			if err := ReadPublication(r.nested(), m.Content); err != nil {
+				return err
+			}
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// ScheduledRecordCodec has the three functions for a table.
+var ScheduledRecordCodec = Codec[queue.ScheduledRecord]{SizeScheduledRecord, AppendScheduledRecord, ReadScheduledRecord}
+
 // SizeSealingKeyRecord returns how many bytes AppendSealingKeyRecord appends.
 func SizeSealingKeyRecord(m *access.SealingKey) (n int) {
 	if m.ID != "" {
@@ -6525,6 +6623,7 @@ type SnapshotEnd struct {
 	Publications     uint64
 	Archived         uint64
 	Deliveries       uint64
+	Scheduled        uint64
 	Sessions         uint64
 	AccessKeys       uint64
 	UserPolicies     uint64
@@ -6569,6 +6668,9 @@ func SizeSnapshotEnd(m *SnapshotEnd) (n int) {
 	}
 	if m.Deliveries != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.Deliveries))
+	}
+	if m.Scheduled != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Scheduled))
 	}
 	if m.Sessions != 0 {
 		n += 2 + protowire.SizeVarint(uint64(m.Sessions))
@@ -6638,6 +6740,10 @@ func AppendSnapshotEnd(b []byte, m *SnapshotEnd) []byte {
 		b = append(b, 0x60)
 		b = protowire.AppendVarint(b, uint64(m.Deliveries))
 	}
+	if m.Scheduled != 0 {
+		b = append(b, 0x68)
+		b = protowire.AppendVarint(b, uint64(m.Scheduled))
+	}
 	if m.Sessions != 0 {
 		b = append(b, 0xa0, 0x1)
 		b = protowire.AppendVarint(b, uint64(m.Sessions))
@@ -6689,6 +6795,8 @@ func ReadSnapshotEnd(r Reader, m *SnapshotEnd) error {
 			m.Archived = uint64(r.number())
 		case 96: // deliveries
 			m.Deliveries = uint64(r.number())
+		case 104: // scheduled
+			m.Scheduled = uint64(r.number())
 		case 160: // sessions
 			m.Sessions = uint64(r.number())
 		case 168: // access_keys
@@ -7400,6 +7508,15 @@ func SizeTopicAttributes(m *attributes.Topic) (n int) {
 			n += 1 + protowire.SizeBytes(SizeDeliveryFeedback(&m.Feedback[i]))
 		}
 	}
+	if m.GroupOptional {
+		n += 2
+	}
+	if m.ReservedAttributes {
+		n += 2
+	}
+	if m.ServiceBus {
+		n += 2
+	}
 	return n
 }
 
@@ -7453,6 +7570,15 @@ func AppendTopicAttributes(b []byte, m *attributes.Topic) []byte {
 			b = AppendDeliveryFeedback(b, &m.Feedback[i])
 		}
 	}
+	if m.GroupOptional {
+		b = append(b, 0x68, 1)
+	}
+	if m.ReservedAttributes {
+		b = append(b, 0x70, 1)
+	}
+	if m.ServiceBus {
+		b = append(b, 0x78, 1)
+	}
 	return b
 }
 
@@ -7495,6 +7621,12 @@ func ReadTopicAttributes(r Reader, m *attributes.Topic) error {
 				return err
 			}
 			countFeedback++
+		case 104: // group_optional
+			m.GroupOptional = r.number() != 0
+		case 112: // reserved_attributes
+			m.ReservedAttributes = r.number() != 0
+		case 120: // service_bus
+			m.ServiceBus = r.number() != 0
 		default:
 			r.skip()
 		}
@@ -7571,6 +7703,9 @@ func SizeTopicRecord(m *queue.TopicRecord) (n int) {
 	if m.ArchivedSince != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.ArchivedSince))
 	}
+	if m.ForgotAt != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.ForgotAt))
+	}
 	return n
 }
 
@@ -7620,6 +7755,10 @@ func AppendTopicRecord(b []byte, m *queue.TopicRecord) []byte {
 		b = append(b, 0x58)
 		b = protowire.AppendVarint(b, uint64(m.ArchivedSince))
 	}
+	if m.ForgotAt != 0 {
+		b = append(b, 0x60)
+		b = protowire.AppendVarint(b, uint64(m.ForgotAt))
+	}
 	return b
 }
 
@@ -7657,6 +7796,8 @@ func ReadTopicRecord(r Reader, m *queue.TopicRecord) error {
 			m.DeadBefore = logtime.Timestamp(r.number())
 		case 88: // archived_since
 			m.ArchivedSince = logtime.Timestamp(r.number())
+		case 96: // forgot_at
+			m.ForgotAt = logtime.Timestamp(r.number())
 		default:
 			r.skip()
 		}

@@ -83,6 +83,7 @@ var messages = []messageCode{
 	messageOf("seriatim.fsm.ReplayMessages", ReplayMessagesCodec),
 	messageOf("seriatim.fsm.ReplayPolicy", ReplayPolicyCodec),
 	messageOf("seriatim.fsm.ReportDeliveries", ReportDeliveriesCodec),
+	messageOf("seriatim.fsm.ScheduledRecord", ScheduledRecordCodec),
 	messageOf("seriatim.fsm.SealingKeyRecord", SealingKeyRecordCodec),
 	messageOf("seriatim.fsm.SealingKeyWrap", SealingKeyWrapCodec),
 	messageOf("seriatim.fsm.SendEntry", SendEntryCodec),

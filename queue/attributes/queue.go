@@ -2,6 +2,7 @@ package attributes
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -106,6 +107,7 @@ const (
 	extensionDeliveryPaused  ExtensionSet = 1 << 13
 	extensionTimeToLive      ExtensionSet = 1 << 14
 	extensionDeadLetterTTL   ExtensionSet = 1 << 15
+	extensionTopicScope      ExtensionSet = 1 << 16 // DeduplicationScope, which is no extension on queues
 )
 
 // Defaults. MaximumMessageSize is that of AWS since August 2025; the windows are the five minutes
@@ -152,7 +154,7 @@ func (p Profile) presets() []Attribute {
 	case ProfileServiceBus:
 		return []Attribute{
 			{nameDeadLetterKeepsID, "true"},
-			{nameDeduplicationWindow, "600"},
+			{nameDeduplicationWindow, strconv.Itoa(serviceBusWindow)},
 			{namePurgeClears, "false"},
 		}
 	}

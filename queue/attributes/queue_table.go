@@ -13,11 +13,14 @@ import (
 const (
 	nameContentMode          = "ContentDeduplicationMode"
 	nameDeadLetterKeepsID    = "DeadLetterKeepsDeduplicationId"
+	nameDeduplicationEnabled = "DeduplicationEnabled"
 	nameDeduplicationScope   = "DeduplicationScope"
 	nameDeduplicationWindow  = "DeduplicationWindowSeconds"
 	NameFIFO                 = "FifoQueue"
 	NameDeliveryPaused       = "DeliveryPaused"
+	nameEntriesMax           = "MaxDeduplicationEntries"
 	nameGroupMessagesMax     = "MaxMessagesPerGroupPerReceive"
+	nameGroupMode            = "MessageGroupIdMode"
 	nameKMSKey               = "KmsMasterKeyId"
 	NamePolicy               = "Policy"
 	nameProfile              = "CompatibilityProfile"
@@ -25,9 +28,17 @@ const (
 	nameReceiveCompatibility = "ReceiveCompatibility"
 	nameRedriveAllowPolicy   = "RedriveAllowPolicy"
 	nameRedrivePolicy        = "RedrivePolicy"
+	nameReservedEnabled      = "ReservedAttributesEnabled"
 	nameSQSManaged           = "SqsManagedSseEnabled"
 	nameThroughputLimit      = "FifoThroughputLimit"
 	nameTimeToLive           = "DefaultTimeToLiveSeconds"
+)
+
+// serviceBus is the profile of Azure Service Bus, and serviceBusWindow its deduplication window in
+// seconds.
+const (
+	serviceBus       = "servicebus"
+	serviceBusWindow = 600
 )
 
 // Bounds that only the rows use.
@@ -46,10 +57,11 @@ const (
 
 // Values of attributes, with the format version that introduced them, by the number of the value.
 var (
-	profiles = words{ProfileAWS: {"aws", 1}, ProfileYMQ: {"ymq", 1}, ProfileServiceBus: {"servicebus", 1}}
+	profiles = words{ProfileAWS: {"aws", 1}, ProfileYMQ: {"ymq", 1}, ProfileServiceBus: {serviceBus, 1}}
 	scopes   = words{deduplication.ScopeQueue: {"queue", 1}, deduplication.ScopeMessageGroup: {"messageGroup", 1},
 		deduplication.ScopePartitionKey: {"partitionKey", 1}}
 	contentModes = words{{"IdOverrides", 1}, {"IdAndContent", 1}}
+	groupModes   = words{{"Required", 1}, {"Optional", 1}}
 )
 
 // ScopeName returns the value of DeduplicationScope for a scope.
@@ -69,7 +81,7 @@ var queueTable = newTable(false,
 	row(nameDeadLetterKeepsID, 1, onFIFONamed,
 		"Keeps the deduplication id of a message that moves to the dead-letter queue. Otherwise its id there is its message id.",
 		flag(func(a *Queue) *bool { return &a.Deduplication.DeadLetterKeepsID })).as(extensionDeadLetterID),
-	row("DeduplicationEnabled", 1, onFIFONamed,
+	row(nameDeduplicationEnabled, 1, onFIFONamed,
 		"With `false`, the queue drops no duplicates.",
 		inverseFlag(func(a *Queue) *bool { return &a.Deduplication.Disabled })).as(extensionEnabled).atCreation(),
 	row(nameDeduplicationScope, 1, onFIFONamed,
@@ -106,7 +118,7 @@ var queueTable = newTable(false,
 	row(nameKMSKey, 1, onAny,
 		"Refused, because there are no keys of KMS. With `accept-kms-keys` it is stored and ignored.",
 		kmsKeyValue()),
-	row("MaxDeduplicationEntries", 1, onFIFONamed,
+	row(nameEntriesMax, 1, onFIFONamed,
 		"The most ids that the queue remembers. At this number it refuses sends. `0` means no limit.",
 		number(0, entriesMaxMax, func(a *Queue) *int64 { return &a.Deduplication.EntriesMax })).as(extensionEntriesMax),
 	row(nameGroupMessagesMax, 1, onFIFONamed,
@@ -115,10 +127,9 @@ var queueTable = newTable(false,
 	row("MaximumMessageSize", 1, onAny,
 		"The most bytes that a message may have.",
 		number(messageSizeMin, limits.MessageBytesMax, func(a *Queue) *int64 { return &a.MaximumMessageSize })),
-	row("MessageGroupIdMode", 1, onFIFONamed,
+	row(nameGroupMode, 1, onFIFONamed,
 		"With `Optional`, a message may have no message group. Such messages do not wait for each other.",
-		either(words{{"Required", 1}, {"Optional", 1}},
-			func(a *Queue) *bool { return &a.GroupOptional })).as(extensionGroupMode).atCreation(),
+		either(groupModes, func(a *Queue) *bool { return &a.GroupOptional })).as(extensionGroupMode).atCreation(),
 	row("MessageRetentionPeriod", 1, onAny,
 		"Seconds after which a message is deleted. A change applies to existing messages.",
 		number(retentionSecondsMin, retentionSecondsMax, func(a *Queue) *int64 { return &a.RetentionSeconds })).losing(losesMessages),
@@ -148,7 +159,7 @@ var queueTable = newTable(false,
 		redriveValue()).comparedBy(func(a, b *Queue) bool {
 		return a.Redrive.Target == b.Redrive.Target && a.Redrive.MaxReceiveCount == b.Redrive.MaxReceiveCount
 	}),
-	row("ReservedAttributesEnabled", 1, onAny,
+	row(nameReservedEnabled, 1, onAny,
 		"Gives message attributes such as `seriatim.PartitionKey` their meaning. With `false` they are plain attributes.",
 		flag(func(a *Queue) *bool { return &a.ReservedAttributes })).as(extensionReservedEnabled),
 	row(nameSQSManaged, 1, onAny,

@@ -47,8 +47,8 @@ func (t *table[T]) assign(a *T, q request, extensions *ExtensionSet) *refusal.Er
 	for _, early := range [...]bool{true, false} {
 		for _, g := range q.given {
 			r, err := t.settable(g.Name, q.fifo)
-			if err == nil && r.fixed && q.change {
-				err = noSuchAttribute()
+			if err == nil && r.fixed && q.change && r.extension == 0 {
+				err = noSuchAttribute() // recorded at SNS
 			}
 			if err == nil && r.early == early {
 				err = t.set(a, r, g.Value, q.in, extensions)

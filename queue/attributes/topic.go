@@ -22,9 +22,12 @@ type Topic struct {
 	SignatureVersion SignatureVersion
 	Tracing          Tracing
 	// Deduplication uses ScopeQueue for the scope of the whole topic.
-	Deduplication deduplication.Rules
-	Archive       policy.Archive
-	Feedback      [feedbackCount]Feedback
+	Deduplication      deduplication.Rules
+	Archive            policy.Archive
+	Feedback           [feedbackCount]Feedback
+	GroupOptional      bool // MessageGroupIdMode=Optional
+	ReservedAttributes bool // ReservedAttributesEnabled
+	ServiceBus         bool // CompatibilityProfile=servicebus
 	// Extensions records which extension attributes were set: only those are listed, as on queues.
 	Extensions ExtensionSet
 }
@@ -92,9 +95,12 @@ func isTopicName(stem string) bool {
 // CreateTopic returns the attributes of a new topic: the defaults, changed by the request.
 func CreateTopic(fifo bool, given []Attribute, in Assignment) (Topic, *refusal.Error) {
 	a := DefaultTopic(fifo)
+	if profile, _ := ValueOf(given, nameProfile); fifo && profile == serviceBus {
+		a.Deduplication.WindowSeconds, a.Extensions = serviceBusWindow, extensionWindow
+	}
 	err := a.assign(given, in, false)
 	if err == nil {
-		err = a.consistent()
+		err = a.consistent(given)
 	}
 	if err != nil {
 		return Topic{}, snsError(prefixCreate, err)
@@ -107,17 +113,34 @@ func CreateTopic(fifo bool, given []Attribute, in Assignment) (Topic, *refusal.E
 func (a Topic) WithChanges(given []Attribute, in Assignment) (Topic, *refusal.Error) {
 	b := a
 	err := b.assign(given, in, true)
-	if err == nil && a.Deduplication.Scope == deduplication.ScopeMessageGroup && b.Deduplication.Scope != a.Deduplication.Scope {
-		// AWS: there is no way back. Its text is not known.
-		err = badValue(nameThroughputScope, wholeTopic, "Cannot be changed from "+perGroup+" to "+wholeTopic+".")
+	if err == nil {
+		err = a.keepsFixed(given, &b)
 	}
 	if err == nil {
-		err = b.consistent()
+		err = b.consistent(given)
 	}
 	if err != nil {
 		return Topic{}, snsError(prefixSet, err)
 	}
 	return b, nil
+}
+
+// keepsFixed refuses a change to b of an attribute that can only be given at creation, and of a scope
+// from which there is no way back.
+func (a *Topic) keepsFixed(given []Attribute, b *Topic) *refusal.Error {
+	for _, g := range given {
+		if r := topicTable.find(g.Name); r.fixed && !r.equal(a, b) {
+			return badValue(g.Name, g.Value, "Cannot be changed after creation.")
+		}
+	}
+	if a.Deduplication.Scope != deduplication.ScopeMessageGroup || b.Deduplication.Scope == a.Deduplication.Scope {
+		return nil
+	}
+	if scope, named := ValueOf(given, nameDeduplicationScope); named {
+		return badValue(nameDeduplicationScope, scope, "Cannot be changed from "+ScopeName(deduplication.ScopeMessageGroup)+".")
+	}
+	// The rule is that of AWS, whose text is not known.
+	return badValue(nameThroughputScope, wholeTopic, "Cannot be changed from "+perGroup+" to "+wholeTopic+".")
 }
 
 // CheckTopicChanges makes the checks of a change that need no state: a topic of this type has the
@@ -133,9 +156,13 @@ func (a *Topic) assign(given []Attribute, in Assignment, change bool) *refusal.E
 }
 
 // consistent refuses attributes that exclude each other: the rules of queues for the shared
-// attributes, and X-Ray for standard topics only.
-func (a *Topic) consistent() *refusal.Error {
+// attributes, two scopes in one request, and X-Ray for standard topics only.
+func (a *Topic) consistent(given []Attribute) *refusal.Error {
+	scope, scoped := ValueOf(given, nameDeduplicationScope)
+	throughput, both := ValueOf(given, nameThroughputScope)
 	switch {
+	case scoped && both && (scope == ScopeName(deduplication.ScopeMessageGroup)) != (throughput == perGroup):
+		return badValue(nameThroughputScope, throughput, "Contradicts "+nameDeduplicationScope+"="+scope+".")
 	case a.Deduplication.IDAndContent && !a.Deduplication.ContentBased:
 		return badValue(nameContentMode, contentModes[1].text, "Requires "+nameContentBased+".")
 	case a.FIFO && a.Tracing == TracingActive:
@@ -160,3 +187,7 @@ func (a Topic) Matches(given []Attribute, in Assignment) *refusal.Error {
 // List returns the settable attributes that GetTopicAttributes lists, sorted by name. The default
 // Policy is not among them, because it names the topic.
 func (a Topic) List() []Attribute { return topicTable.list(&a, a.FIFO, a.Extensions) }
+
+// NameMessagesScheduled counts the scheduled messages of a topic. It is an extension, listed if
+// there are any.
+const NameMessagesScheduled = "ApproximateNumberOfMessagesScheduled"

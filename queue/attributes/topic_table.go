@@ -37,6 +37,9 @@ var topicTable = newTable(true, append(feedbackRows(),
 	row("ArchivePolicy", 1, onFIFO,
 		"Keeps published messages for a number of days, so that a subscription can replay them. `{}` removes the archive.",
 		archiveValue()).losing(losesArchive),
+	row(nameProfile, 1, onAny,
+		"With `servicebus`, a FIFO topic has the deduplication window of Azure Service Bus, 600 seconds, unless you set another.",
+		either(words{{"aws", 1}, {serviceBus, 1}}, func(a *Topic) *bool { return &a.ServiceBus })).as(extensionProfile).atCreation(),
 	row(nameContentBased, 1, onFIFO,
 		"Takes the SHA-256 of the message as the deduplication id of a message that has none.",
 		flag(func(a *Topic) *bool { return &a.Deduplication.ContentBased })),
@@ -44,6 +47,14 @@ var topicTable = newTable(true, append(feedbackRows(),
 		"With `IdAndContent`, a message is a duplicate if its id or its content repeats.",
 		either(contentModes, func(a *Topic) *bool { return &a.Deduplication.IDAndContent })).as(extensionContentMode),
 	row(NameDataProtection, 1, onAny, "Stored and returned for AWS clients.", dataProtectionValue()),
+	row(nameDeduplicationEnabled, 1, onFIFO,
+		"With `false`, the topic drops no duplicates.",
+		inverseFlag(func(a *Topic) *bool { return &a.Deduplication.Disabled })).as(extensionEnabled).atCreation(),
+	row(nameDeduplicationScope, 1, onFIFO,
+		"Says within which messages an id must not repeat: those of the topic (`queue`), of the message group, or of the partition "+
+			"key. `FifoThroughputScope` is another name of the same setting.",
+		choice(scopes, deduplication.ScopeQueue,
+			func(a *Topic) *deduplication.Scope { return &a.Deduplication.Scope })).as(extensionTopicScope),
 	row(nameDeduplicationWindow, 1, onFIFO,
 		"Seconds for which the topic remembers the id of an accepted message.",
 		window(limits.DeduplicationSecondsMax,
@@ -60,13 +71,19 @@ var topicTable = newTable(true, append(feedbackRows(),
 		"Stored and returned for AWS clients. It has at most "+strconv.Itoa(limits.TopicDisplayNameMax)+" characters.",
 		displayNameValue()),
 	row(nameThroughputScope, 1, onFIFO,
-		"Says within which messages an id must not repeat: those of the topic, or of the message group.",
-		choice(words{{wholeTopic, 1}, {perGroup, 1}}, deduplication.ScopeQueue,
-			func(a *Topic) *deduplication.Scope { return &a.Deduplication.Scope })),
+		"Says within which messages an id must not repeat: those of the topic, or of the message group. `Topic` also stands for "+
+			"the `DeduplicationScope` `partitionKey`.",
+		throughputScope()),
 	row(nameFIFOTopic, 1, onAny, "Makes a FIFO topic. Its name ends in `.fifo`.", fifoTopicValue()).atCreation(),
 	row(nameKMSKey, 1, onAny,
 		"Refused, because there are no keys of KMS. With `accept-kms-keys` it is stored and ignored.",
 		text(takesText("text"), func(a *Topic) *string { return &a.KMSMasterKeyID }, checkKMSKey)),
+	row(nameEntriesMax, 1, onFIFO,
+		"The most ids that the topic remembers. At this number it refuses messages. `0` means no limit.",
+		number(0, entriesMaxMax, func(a *Topic) *int64 { return &a.Deduplication.EntriesMax })).as(extensionEntriesMax),
+	row(nameGroupMode, 1, onFIFO,
+		"With `Optional`, a message may have no message group. A FIFO queue gets such messages only if it has `Optional`, too.",
+		either(groupModes, func(a *Topic) *bool { return &a.GroupOptional })).as(extensionGroupMode).atCreation(),
 	row(NamePolicy, 1, onAny, "The access policy of the topic.",
 		text(takesPolicy(policy.AccessGrammar), func(a *Topic) *string { return &a.Policy }, func(s setting) *refusal.Error {
 			if !policy.IsAccess(s.value) {
@@ -74,6 +91,9 @@ var topicTable = newTable(true, append(feedbackRows(),
 			}
 			return nil
 		})),
+	row(nameReservedEnabled, 1, onFIFO,
+		"Gives message attributes such as `seriatim.ScheduledEnqueueTime` their meaning. With `false` they are plain attributes.",
+		flag(func(a *Topic) *bool { return &a.ReservedAttributes })).as(extensionReservedEnabled),
 	row("SignatureVersion", 1, onAny,
 		"Stored and returned for AWS clients. Messages are not signed.",
 		choice(words{{"1", 1}, {"2", 1}}, SignatureSHA1, func(a *Topic) *SignatureVersion { return &a.SignatureVersion })),
@@ -81,6 +101,24 @@ var topicTable = newTable(true, append(feedbackRows(),
 		"Stored and returned for AWS clients.",
 		choice(words{{tracingPassThrough, 1}, {tracingActive, 1}}, TracingPassThrough, func(a *Topic) *Tracing { return &a.Tracing })),
 )...)
+
+// throughputScope is FifoThroughputScope: DeduplicationScope by the names of AWS, which has no
+// partition keys. Topic leaves a scope that is narrower than the topic, except for the group.
+func throughputScope() attribute[Topic] {
+	return oneOf(words{{wholeTopic, 1}, {perGroup, 1}}, func(a *Topic) int {
+		if a.Deduplication.Scope == deduplication.ScopeMessageGroup {
+			return 1
+		}
+		return 0
+	}, func(a *Topic, i int) {
+		switch scope := &a.Deduplication.Scope; {
+		case i == 1:
+			*scope = deduplication.ScopeMessageGroup
+		case *scope == deduplication.ScopeMessageGroup:
+			*scope = deduplication.ScopeQueue
+		}
+	})
+}
 
 // archiveValue is ArchivePolicy, which {} removes. The number of days may be a string or a number.
 func archiveValue() attribute[Topic] {

@@ -1,6 +1,8 @@
 package deduplication
 
 import (
+	"slices"
+
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -99,6 +101,30 @@ func (d *Deduplicator) Remember(k statehash.Key, ids IDs, sequence uint64, now l
 			d.Add(k, NewRecord(key, int64(now), sequence<<1|uint64(i), d.rules.Scope))
 		}
 	}
+}
+
+// Batch holds the ids of messages that are sent together.
+type Batch []Key
+
+// Adds returns how many records a message would add after those of a batch, zero for a duplicate. It
+// adds the message to the batch.
+func (d *Deduplicator) Adds(k statehash.Key, ids IDs, sent *Batch, now logtime.Timestamp) (records int64) {
+	if _, found := d.Find(k, ids, now); found {
+		return 0
+	}
+	keys := make([]Key, 0, 2)
+	for _, id := range [2]string{ids.Own, ids.Second()} {
+		if id == "" {
+			continue
+		}
+		key := ids.key(k, d.rules.Scope, id)
+		if slices.Contains(*sent, key) {
+			return 0
+		}
+		keys = append(keys, key)
+	}
+	*sent = append(*sent, keys...)
+	return int64(len(keys))
 }
 
 // Add adds a record. It replaces an expired record of the same id and reports that.

@@ -53,7 +53,19 @@ func TopicDeduplication(v queue.View, name string, id queue.DeduplicationID) (Ex
 		return Explanation{}, err
 	}
 	a, _ := v.TypedTopic(name)
+	if a.Deduplication.Disabled {
+		return Explanation{State: "off", Summary: "DeduplicationEnabled of the topic is false, so that it drops no duplicates.",
+			Next: "A publish with the id is accepted."}, nil
+	}
 	e := ofKnownID(known, found, "publish", "topic", a.Deduplication.WindowSeconds)
+	switch {
+	case !found && v.TopicFull(name):
+		e.State, e.Next = "full", "A publish with the id is refused with Throttled, because the topic remembers as many ids as it may."
+		e.command("removes the limit", "topic", "set", name, "MaxDeduplicationEntries=0")
+	case known.State == "scheduled":
+		e.detail("The first message is still scheduled.")
+		e.command("cancels it, and lets the id be published again", "topic", "cancel", name, known.Sequence.String(), "--forget")
+	}
 	e.detail("Each subscribed FIFO queue remembers ids of its own, too, and may drop the delivery.")
 	return e, nil
 }
@@ -104,6 +116,10 @@ func Topic(v queue.View, name string) (Explanation, *queue.Error) {
 		e.State, e.Summary = "failing", count(failing, "subscription")+" of the topic cannot deliver."
 	default:
 		e.Summary = "The topic delivers to " + count(active, "subscription") + "."
+	}
+	if n := v.TopicScheduled(name); n > 0 {
+		e.detail("Messages that are scheduled for later: %d.", n)
+		e.command("lists them", "topic", "scheduled", name)
 	}
 	if pending > 0 {
 		be := " are"
@@ -182,6 +198,10 @@ func ofSubscription(s queue.SubscriptionState) Explanation {
 		}
 		e.detail("The first of them has %s.", count(int64(s.Attempts), "failed attempt"))
 		e.Next = "The next attempt is due at " + clock(s.RetryAt) + "."
+	}
+	if s.QueueNeedsGroup {
+		e.detail("The queue %s needs a message group: a message without one is not delivered there. Messages of the topic may have none.",
+			s.Queue)
 	}
 	if s.QueuePaused {
 		e.detail("Deliveries of the queue %s are paused: messages arrive there, but receives get none.", s.Queue)

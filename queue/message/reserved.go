@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Message attributes that a queue with ReservedAttributesEnabled=true interprets. It refuses other
-// names with the prefix.
+// Message attributes that a queue or topic with ReservedAttributesEnabled=true interprets. It refuses
+// other names with the prefix.
 const (
 	reservedPrefix    = "seriatim."
 	reservedScheduled = "seriatim.ScheduledEnqueueTime"
@@ -58,7 +58,7 @@ func SplitReserved(attrs []MessageAttribute) (scheduledAt logtime.Timestamp, par
 			partitionKey, err = partitionKeyOf(m)
 		default:
 			err = refusal.InvalidParameter("Message (user) attribute name '", m.Name,
-				"' is invalid. Reason: names beginning with '", reservedPrefix, "' are reserved on this queue.")
+				"' is invalid. Reason: names beginning with '", reservedPrefix, "' are reserved.")
 		}
 		if err != nil {
 			return 0, "", nil, err

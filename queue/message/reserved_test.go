@@ -29,7 +29,7 @@ func TestReserved(t *testing.T) {
 	}
 	isReserved := func(name string) string {
 		return "Message (user) attribute name '" + name +
-			"' is invalid. Reason: names beginning with 'seriatim.' are reserved on this queue."
+			"' is invalid. Reason: names beginning with 'seriatim.' are reserved."
 	}
 	cases := []struct {
 		name  string

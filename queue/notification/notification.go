@@ -14,7 +14,7 @@ type Notification struct {
 	SequenceNumber identifier.SequenceNumber // assigned by the topic; zero on a standard topic
 	Subject        string                    // empty: none; SNS refuses an empty one
 	Message        message.Body              // the text for queues, see QueueText
-	Timestamp      logtime.Timestamp         // when the publish was accepted
+	Timestamp      logtime.Timestamp         // when it was published
 	Attributes     []message.MessageAttribute
 	Encoded        *message.Encoded // nil for text
 	SenderID       string           // publisher
@@ -23,6 +23,10 @@ type Notification struct {
 	GroupID  string
 	// DeduplicationID is the id as given, or the hash of the content.
 	DeduplicationID string
+	// PartitionKey is for queues with DeduplicationScope=partitionKey; no envelope shows it.
+	PartitionKey string
+	// TimeToLive counts from the delivery to each queue, zero: as the queue says.
+	TimeToLive logtime.Duration
 	// TraceHeader is the AWSTraceHeader, empty if absent.
 	TraceHeader string
 }

@@ -77,6 +77,7 @@ const (
 	KindAccount        = 'R'
 	KindSealingKey     = 'y'
 	KindEncoded        = 'e'
+	KindScheduled      = 'k'
 )
 
 // Sum returns the hash of a record.

@@ -135,13 +135,13 @@ func (t *Topic) changeArchive(days int64, now logtime.Timestamp) (dropped Droppe
 	return dropped
 }
 
-// Dropped is a removed archive, whose publications are not released yet.
+// Dropped is a removed archive or schedule, whose publications are not released yet.
 type Dropped struct {
 	publications *btree.Map[uint64, *Publication]
 	next         uint64 // lower numbers are released
 }
 
-// Empty reports whether the archive was empty.
+// Empty reports whether there were none.
 func (d *Dropped) Empty() bool { return d.publications == nil || d.publications.Len() == 0 }
 
 // Release releases at most budget publications. It returns the remaining budget and whether it is

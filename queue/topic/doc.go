@@ -1,5 +1,5 @@
-// Package topic is the state of topics. A [Topic] has subscriptions, a deduplication window and an
-// archive. The [Registry] holds all topics.
+// Package topic is the state of topics. A [Topic] has subscriptions, a deduplication window, an
+// archive and scheduled publications. The [Registry] holds all topics.
 //
 // A subscription names its queue, which need not exist. Nothing here is safe for concurrent use,
 // except that another goroutine may read a Frozen copy.

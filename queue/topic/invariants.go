@@ -18,6 +18,9 @@ func (r *Registry) Compare(other *Registry) error {
 		return fmt.Errorf("%d topics have deadlines, the first at %d; the records give %d, %d", r.deadlines.Len(), have,
 			other.deadlines.Len(), want)
 	}
+	if have, want := r.due.Items(), other.due.Items(); !slices.Equal(have, want) {
+		return fmt.Errorf("publications are due at %v, the records give %v", have, want)
+	}
 	if have, want := r.Replays(), other.Replays(); !slices.Equal(have, want) {
 		return fmt.Errorf("replays run for the subscriptions %v, the records give %v", have, want)
 	}
@@ -51,6 +54,11 @@ func (t *Topic) compare(other *Registry) error {
 	}
 	if t.archive.bytes != twin.archive.bytes {
 		return fmt.Errorf("topic %q: the archive has %d bytes, the records give %d", t.Name, t.archive.bytes, twin.archive.bytes)
+	}
+	if have, want := t.schedule.byTime.Items(), twin.schedule.byTime.Items(); !slices.Equal(have, want) ||
+		t.schedule.bytes != twin.schedule.bytes {
+		return fmt.Errorf("topic %q: scheduled are %v of %d bytes, the records give %v of %d", t.Name, have, t.schedule.bytes, want,
+			twin.schedule.bytes)
 	}
 	if t.Deduplication.ByScope() != twin.Deduplication.ByScope() || t.deadline != twin.deadline {
 		return fmt.Errorf("topic %q: records per scope %v and the deadline %d, the records give %v and %d",

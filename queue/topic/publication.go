@@ -40,8 +40,8 @@ func contentHash(k statehash.Key, n *notification.Notification) uint64 {
 		a := &n.Attributes[i]
 		r = r.Text(a.Name).Text(a.DataType).Num(k.HashText(a.Value)).Num(uint64(len(a.Value)))
 	}
-	if n.TraceHeader != "" {
-		r = r.Text(n.TraceHeader)
+	if n.TraceHeader != "" || n.PartitionKey != "" || n.TimeToLive != 0 {
+		r = r.Text(n.TraceHeader).Text(n.PartitionKey).Num(uint64(n.TimeToLive))
 	}
 	r = n.Encoded.AppendTo(r)
 	return k.Hash(r)
@@ -80,7 +80,7 @@ const (
 func (p *Publication) Size() int64 {
 	n := p.content
 	bytes := publicationOverhead + n.Message.Len() + len(n.Subject) + len(n.SenderID) + len(n.Endpoint) + len(n.GroupID) +
-		len(n.DeduplicationID) + len(n.TraceHeader)
+		len(n.DeduplicationID) + len(n.TraceHeader) + len(n.PartitionKey)
 	for i := range n.Attributes {
 		a := &n.Attributes[i]
 		bytes += attributeOverhead + len(a.Name) + len(a.DataType) + len(a.Value)

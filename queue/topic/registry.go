@@ -14,9 +14,10 @@ type Registry struct {
 	subscriptions *btree.Map[uint64, string] // name of the topic, by number of the subscription
 	owned         *btree.BTreeG[owned]       // all subscriptions
 	replays       *btree.Set[uint64]         // numbers of subscriptions with a running replay
-	pending       *btree.BTreeG[pending]     // unconfirmed subscriptions
+	pending       *btree.BTreeG[timed]       // unconfirmed subscriptions, by the time of their removal
 	fifo          int                        // number of FIFO topics
 	deadlines     *btree.BTreeG[deadline]
+	due           *btree.BTreeG[deadline] // topics by their first scheduled publication
 	generation    uint64
 	sum           statehash.Sum
 	bytes         int64
@@ -34,19 +35,6 @@ func (a deadline) less(b deadline) bool {
 		return a.at < b.at
 	}
 	return a.name < b.name
-}
-
-// pending orders unconfirmed subscriptions by the time of their removal.
-type pending struct {
-	until  logtime.Timestamp
-	number uint64
-}
-
-func (a pending) less(b pending) bool {
-	if a.until != b.until {
-		return a.until < b.until
-	}
-	return a.number < b.number
 }
 
 // owned orders subscriptions by owner.
@@ -69,8 +57,9 @@ func NewRegistry() Registry {
 		subscriptions: new(btree.Map[uint64, string]),
 		owned:         btree.NewBTreeGOptions(owned.less, btree.Options{NoLocks: true}),
 		replays:       new(btree.Set[uint64]),
-		pending:       btree.NewBTreeGOptions(pending.less, btree.Options{NoLocks: true}),
+		pending:       newTimedTree(),
 		deadlines:     btree.NewBTreeGOptions(deadline.less, btree.Options{NoLocks: true}),
+		due:           btree.NewBTreeGOptions(deadline.less, btree.Options{NoLocks: true}),
 	}
 }
 
@@ -133,6 +122,9 @@ func (r *Registry) Remove(t *Topic) {
 	if t.deadline != 0 {
 		r.deadlines.Delete(deadline{t.deadline, t.Name})
 	}
+	if t.due != 0 {
+		r.due.Delete(deadline{t.due, t.Name})
+	}
 	r.sum.Sub(t.sums.counted)
 	r.bytes -= t.sums.countedBytes
 }
@@ -149,7 +141,7 @@ func (r *Registry) Put(k statehash.Key, t *Topic, s *Subscription) {
 		r.replays.Insert(s.Number)
 	}
 	if s.Pending() {
-		r.pending.Set(pending{s.PendingUntil(), s.Number})
+		r.pending.Set(timed{s.PendingUntil(), s.Number})
 	}
 }
 
@@ -159,7 +151,7 @@ func (r *Registry) forget(s *Subscription) {
 	r.owned.Delete(owned{s.Owner, s.Number})
 	r.replays.Delete(s.Number)
 	if s.Pending() {
-		r.pending.Delete(pending{s.PendingUntil(), s.Number})
+		r.pending.Delete(timed{s.PendingUntil(), s.Number})
 	}
 }
 
@@ -173,7 +165,7 @@ func (r *Registry) Drop(k statehash.Key, t *Topic, s *Subscription) {
 // Overdue returns a subscription that was not confirmed in time.
 func (r *Registry) Overdue(now logtime.Timestamp) (number uint64, ok bool) {
 	first, ok := r.pending.Min()
-	return first.number, ok && first.until <= now
+	return first.number, ok && first.at <= now
 }
 
 // Finish updates the registry for the topics that were begun.
@@ -197,28 +189,66 @@ func (r *Registry) updateSum(k statehash.Key, t *Topic) {
 	r.updateDeadline(t)
 }
 
-// updateDeadline updates the topic's entry in the index of deadlines.
+// updateDeadline updates the topic's entries in the indexes of times.
 func (r *Registry) updateDeadline(t *Topic) {
-	at := t.nextDeadline()
-	if at == t.deadline {
+	move(r.deadlines, &t.deadline, t.nextDeadline(), t.Name)
+	due := logtime.Timestamp(0)
+	if first := t.FirstScheduled(); first != nil {
+		due = first.content.Timestamp
+	}
+	move(r.due, &t.due, due, t.Name)
+}
+
+// move changes the entry of a topic in an index; zero is no entry.
+func move(index *btree.BTreeG[deadline], entry *logtime.Timestamp, to logtime.Timestamp, name string) {
+	if *entry == to {
 		return
 	}
-	if t.deadline != 0 {
-		r.deadlines.Delete(deadline{t.deadline, t.Name})
+	if *entry != 0 {
+		index.Delete(deadline{*entry, name})
 	}
-	if t.deadline = at; at != 0 {
-		r.deadlines.Set(deadline{at, t.Name})
+	if *entry = to; to != 0 {
+		index.Set(deadline{to, name})
 	}
 }
 
-// Deadline returns the next time at which a topic has something to forget or an unconfirmed
-// subscription must be removed, zero if never.
-func (r *Registry) Deadline() logtime.Timestamp {
-	next, _ := r.deadlines.Min()
-	if first, ok := r.pending.Min(); ok && (next.at == 0 || first.until < next.at) {
-		return first.until
+// Deadline returns the next time at which a topic has something to forget or to publish, or an
+// unconfirmed subscription must be removed; zero if never.
+func (r *Registry) Deadline() (next logtime.Timestamp) {
+	earlier := func(at logtime.Timestamp, ok bool) {
+		if ok && (next == 0 || at < next) {
+			next = at
+		}
 	}
-	return next.at
+	forget, ok := r.deadlines.Min()
+	earlier(forget.at, ok)
+	due, ok := r.due.Min()
+	earlier(due.at, ok)
+	unconfirmed, ok := r.pending.Min()
+	earlier(unconfirmed.at, ok)
+	return next
+}
+
+// Due reports whether a scheduled publication is due.
+func (r *Registry) Due(now logtime.Timestamp) bool {
+	first, ok := r.due.Min()
+	return ok && first.at <= now
+}
+
+// PublishDue passes the publications that are due to publish, in order of time, until the budget is
+// exhausted. publish takes one out of its topic and returns the cost. PublishDue returns the remaining
+// budget.
+func (r *Registry) PublishDue(now logtime.Timestamp, budget int, publish func(*Topic, *Publication) (cost int)) int {
+	for budget > 0 {
+		first, ok := r.due.Min()
+		if !ok || first.at > now {
+			break
+		}
+		t := r.Begin(first.name)
+		budget -= publish(t, t.FirstScheduled())
+		r.updateDeadline(t)
+	}
+	return max(0, budget)
 }
 
 // Expire forgets at most budget expired records and returns the remaining budget.

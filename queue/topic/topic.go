@@ -22,16 +22,20 @@ type Topic struct {
 	ModifiedAt   logtime.Timestamp
 	LastSequence uint64
 	// Unsubscribed counts removed subscriptions (SubscriptionsDeleted).
-	Unsubscribed  uint64
+	Unsubscribed uint64
+	// ForgotAt is the last time an id was forgotten by command, zero: never.
+	ForgotAt      logtime.Timestamp
 	Deduplication deduplication.Deduplicator
 
 	archive       archive
+	schedule      schedule
 	kept          *access.Kept // usage of the account by all its topics
 	subscriptions *btree.Map[uint64, *Subscription]
 	byEndpoint    *btree.Map[string, uint64] // queue or URL to number
 	sums          sums
 	generation    uint64
 	deadline      logtime.Timestamp // as in Registry.deadlines, zero if absent
+	due           logtime.Timestamp // as in Registry.due, zero if absent
 }
 
 // sums holds the topic's share of the state hash.
@@ -53,6 +57,7 @@ func New(name, arn string, incarnation uint64, a attributes.Topic, kept *access.
 		Name: name, ARN: arn, Incarnation: incarnation, Attributes: a,
 		Deduplication: deduplication.New(incarnation, a.Deduplication),
 		archive:       newArchive(0),
+		schedule:      newSchedule(),
 		subscriptions: new(btree.Map[uint64, *Subscription]),
 		byEndpoint:    new(btree.Map[string, uint64]),
 		sums:          sums{headerStale: true},
@@ -66,6 +71,7 @@ func (t *Topic) clone(generation uint64) *Topic {
 	c.subscriptions, c.byEndpoint = t.subscriptions.Copy(), t.byEndpoint.Copy()
 	c.Deduplication = t.Deduplication.Clone()
 	c.archive.publications = t.archive.publications.Copy()
+	c.schedule = t.schedule.clone()
 	return &c
 }
 
@@ -97,8 +103,11 @@ func (t *Topic) SetTags(tags []attributes.Tag) {
 // Remembers reports whether the topic remembers every id accepted at a log time or later. A change
 // of the topic at that very time counts as later.
 func (t *Topic) Remembers(since, now logtime.Timestamp) bool {
-	return t.Deduplication.Remembers(since, now) && t.CreatedAt < since && t.ModifiedAt < since
+	return t.Deduplication.Remembers(since, now) && max(t.CreatedAt, t.ModifiedAt, t.ForgotAt) < since
 }
+
+// Deduplicates reports whether the topic drops duplicates.
+func (t *Topic) Deduplicates() bool { return t.Attributes.FIFO && !t.Attributes.Deduplication.Disabled }
 
 // headerSum hashes the fields that rarely change: name, attributes, tags, times.
 func (t *Topic) headerSum(k statehash.Key) statehash.Sum {
@@ -120,8 +129,8 @@ func (t *Topic) countersSum(k statehash.Key) statehash.Sum {
 	var buf [64]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindTopicCounters).Num(t.Incarnation).Num(t.LastSequence)
 	r = r.Num(t.Unsubscribed).Num(uint64(t.Deduplication.DeadBefore()))
-	if t.archive.since != 0 {
-		r = r.Time(t.archive.since)
+	if t.archive.since != 0 || t.ForgotAt != 0 {
+		r = r.Time(t.archive.since).Time(t.ForgotAt)
 	}
 	return k.Sum(r)
 }
@@ -137,6 +146,7 @@ func (t *Topic) total(k statehash.Key) statehash.Sum {
 	sum.Add(t.sums.subscriptions)
 	sum.Add(t.Deduplication.Sum())
 	sum.Add(t.archive.sum)
+	sum.Add(t.schedule.sum)
 	return sum
 }
 
@@ -153,6 +163,10 @@ func (t *Topic) computeTotal(k statehash.Key) statehash.Sum {
 		sum.Add(t.archivedSum(k, p))
 		return true
 	})
+	t.ScanScheduled(0, func(p *Publication) bool {
+		sum.Add(t.scheduledSum(k, p))
+		return true
+	})
 	return sum
 }
 
@@ -162,11 +176,12 @@ const (
 	subscriptionOverhead  = 1 << 10
 	deduplicationOverhead = 64
 	archivedOverhead      = 64 // without the shared publication
+	scheduledOverhead     = 96
 )
 
 func (t *Topic) size() int64 {
 	return topicOverhead + t.sums.bytes + int64(t.Attributes.TextBytes()) + int64(t.Deduplication.Len())*deduplicationOverhead +
-		int64(t.Archived())*archivedOverhead
+		int64(t.Archived())*archivedOverhead + int64(t.ScheduledLen())*scheduledOverhead
 }
 
 // forgetStep rounds up the deadlines of expired ids, so that an idle cluster forgets many of them

@@ -69,16 +69,6 @@ func (b *bindings) number(name string, v queue.SequenceNumber) int {
 	return list[at].model
 }
 
-// productNumber returns the product's number for a number of the model.
-func (b *bindings) productNumber(name string, n int) queue.SequenceNumber {
-	list := b.numbers[name]
-	at, known := slices.BinarySearchFunc(list, n, func(x boundNumber, n int) int { return cmp.Compare(x.model, n) })
-	if !known {
-		return 0
-	}
-	return list[at].product
-}
-
 type boundNumber struct {
 	model   int
 	product queue.SequenceNumber

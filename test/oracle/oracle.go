@@ -66,6 +66,12 @@ func first(list ...*Difference) *Difference {
 // the product's.
 func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
 	o.Model.Advance(at)
+	want, d := o.check(cmd, result, refusal)
+	want.Deliveries = o.Model.Deliveries()
+	return want, d
+}
+
+func (o *Oracle) check(cmd queue.Command, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
 	switch c := cmd.(type) {
 	case *queue.SendMessages:
 		return o.send(c, result, refusal)

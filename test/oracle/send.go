@@ -77,15 +77,7 @@ func sendEntry(e *queue.SendEntry) reference.SendEntry {
 		Group: text(e.GroupID, e.GroupIDGiven), Dedup: text(e.DeduplicationID, e.DeduplicationIDGiven),
 		Delay: optional(e.DelaySeconds), Native: e.Native, Parts: parts(e.Encoded),
 	}
-	if e.Options != nil && e.Options.EnqueueAt != 0 {
-		out.EnqueueAt = new(int64(e.Options.EnqueueAt))
-	}
-	if e.Options != nil {
-		out.Partition = text(e.Options.PartitionKey, e.Options.PartitionKey != "")
-		if e.Options.TimeToLive != 0 {
-			out.TimeToLive = new(int64(e.Options.TimeToLive))
-		}
-	}
+	out.EnqueueAt, out.Partition, out.TimeToLive = options(e.Options)
 	return out
 }
 
@@ -115,4 +107,18 @@ func attributes(list []queue.MessageAttribute) []reference.Attribute {
 		out = append(out, reference.Attribute{Name: a.Name, Type: a.DataType, Value: a.Value})
 	}
 	return out
+}
+
+// options returns nil for what is not given.
+func options(o *queue.SendOptions) (enqueueAt *int64, partition *string, timeToLive *int64) {
+	if o == nil {
+		return nil, nil, nil
+	}
+	if o.EnqueueAt != 0 {
+		enqueueAt = new(int64(o.EnqueueAt))
+	}
+	if o.TimeToLive != 0 {
+		timeToLive = new(int64(o.TimeToLive))
+	}
+	return enqueueAt, text(o.PartitionKey, o.PartitionKey != ""), timeToLive
 }

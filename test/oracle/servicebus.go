@@ -54,6 +54,10 @@ func (o *Oracle) checkBus(cmd queue.Command, result queue.Result, refusal *queue
 func (o *Oracle) checkSettlement(cmd queue.Command, result queue.Result, refusal *queue.Error) (want Answer, d *Difference, known bool) {
 	switch c := cmd.(type) {
 	case *queue.CancelScheduled:
+		if c.Topic != "" {
+			want.Entries, want.Err = o.Model.CancelPublish(c.Topic, o.numbers("topic "+c.Topic, c.Sequences), c.ForgetDeduplicationID)
+			break
+		}
 		want.Entries, want.Err = o.Model.Cancel(c.Queue, o.numbers(c.Queue, c.Sequences), c.ForgetDeduplicationID)
 	case *queue.Defer:
 		var handles []reference.Handle

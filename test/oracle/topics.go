@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
@@ -74,13 +75,14 @@ func (o *Oracle) publish(c *queue.Publish, result queue.Result, refusal *queue.E
 	var entries []reference.PublishEntry
 	for i := range c.Entries {
 		e := &c.Entries[i]
+		at, partition, timeToLive := options(e.Options)
 		entries = append(entries, reference.PublishEntry{
 			Message: e.Message, Subject: text(e.Subject, e.SubjectGiven), Attributes: attributes(e.Attributes),
 			Group: text(e.GroupID, e.GroupIDGiven), Dedup: text(e.DeduplicationID, e.DeduplicationIDGiven),
-			Trace: e.TraceHeader,
+			Trace: e.TraceHeader, EnqueueAt: at, Partition: partition, TimeToLive: timeToLive,
 		})
 	}
-	want.Published, want.Deliveries, want.Err = o.Model.Publish(c.Topic, c.SenderID, c.Endpoint, entries)
+	want.Published, want.Err = o.Model.Publish(c.Topic, c.SenderID, c.Endpoint, entries)
 	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
 		return want, differ("I11", text)
 	}
@@ -101,7 +103,7 @@ func (o *Oracle) replay(c *queue.ReplayMessages, result queue.Result, refusal *q
 	if o.SubscriptionOf == nil {
 		return want, nil
 	}
-	want.Replayed, want.Deliveries = o.Model.ReplayStep(o.bound.subscriptions.model[o.SubscriptionOf(c.Subscription)], c.Max)
+	want.Replayed = o.Model.ReplayStep(o.bound.subscriptions.model[o.SubscriptionOf(c.Subscription)], c.Max)
 	if result != (queue.MessagesReplayed{Looked: want.Replayed.Looked, Running: want.Replayed.Running}) {
 		return want, differ("I1", fmt.Sprintf("step of a replay: product %+v %v, model %+v", result, refusal, want.Replayed))
 	}
@@ -109,14 +111,31 @@ func (o *Oracle) replay(c *queue.ReplayMessages, result queue.Result, refusal *q
 }
 
 func (o *Oracle) comparePublished(topic string, want reference.Published, got *queue.PublishedEntry) *Difference {
-	if got.Duplicate != want.Duplicate || int64(got.AcceptedAt) != want.AcceptedAt {
-		return differ("I3", fmt.Sprintf("duplicate: product %v (accepted at %d), model %v (at %d)",
-			got.Duplicate, got.AcceptedAt, want.Duplicate, want.AcceptedAt))
+	if got.Duplicate != want.Duplicate || int64(got.AcceptedAt) != want.AcceptedAt || got.FirstIsScheduled != want.FirstScheduled {
+		return differ("I3", fmt.Sprintf("duplicate: product %v (accepted at %d, scheduled %v), model %v (at %d, %v)", got.Duplicate,
+			got.AcceptedAt, got.FirstIsScheduled, want.Duplicate, want.AcceptedAt, want.FirstScheduled))
 	}
 	return first(
 		differ("I3", o.bound.messages.bind("message id", want.Message, got.MessageID)),
 		differ("I9", o.bound.bindNumber("topic "+topic, want.Number, got.Sequence)),
 	)
+}
+
+// CompareScheduled compares a scheduled message of a topic with the model's.
+func (o *Oracle) CompareScheduled(topic string, got queue.ScheduledPublication, want reference.Scheduled) string {
+	d := first(
+		differ("I3", o.bound.messages.bind("message id", want.Message, got.MessageID)),
+		differ("I9", o.bound.bindNumber("topic "+topic, want.Number, got.Sequence)),
+		field("I2", "due", int64(got.DueAt), want.At),
+		field("I2", "message", got.Message, want.Text),
+		field("I2", "group", got.GroupID, want.Group),
+		field("I2", "deduplication id", got.DeduplicationID, want.ID),
+		field("I2", "partition key", got.PartitionKey, want.Partition),
+	)
+	if d == nil {
+		return ""
+	}
+	return d.Text
 }
 
 // envelope is the JSON envelope of sns.md 6.
@@ -139,14 +158,12 @@ func (o *Oracle) compareBody(got string, want *reference.SendEntry) *Difference 
 	if err := reader.Decode(&e); err != nil {
 		return differ("I2", fmt.Sprintf("body: %v: %.300s", err, got))
 	}
-	number := ""
-	if p.Number != 0 {
-		number = o.bound.productNumber("topic "+nameOf(p.TopicARN), p.Number).String()
-	}
+	number, _ := identifier.ParseSequenceNumber(e.SequenceNumber)
 	return first(
 		field("I2", "Type", e.Type, "Notification"),
 		field("I2", "MessageId", e.MessageId, o.bound.messages.product[p.Message].String()),
-		field("I2", "SequenceNumber", e.SequenceNumber, number),
+		// No answer has shown the number of a message that was scheduled.
+		differ("I9", o.bound.bindNumber("topic "+nameOf(p.TopicARN), p.Number, number)),
 		field("I2", "TopicArn", e.TopicArn, p.TopicARN),
 		field("I2", "Subject", e.Subject, p.Subject),
 		field("I2", "Message", e.Message, p.Text),

@@ -107,6 +107,18 @@ func TestTagFilter(t *testing.T) {
 	}
 }
 
+// A topic tells how many messages it publishes later.
+func TestScheduledOfATopic(t *testing.T) {
+	if got := newFixture(t, filled, false).get("/topics/sales.fifo").body; !strings.Contains(got, "1 message is scheduled for later.") {
+		t.Error("the page does not tell that a message is scheduled")
+	}
+	f := newEmpty(t)
+	f.post("/topics", f.csrf("/queues"), "name", "events.fifo")
+	if got := f.get("/topics/events.fifo").body; strings.Contains(got, `data-testid="scheduled"`) {
+		t.Error("an empty topic has scheduled messages")
+	}
+}
+
 // A replay delivers archived messages again.
 func TestReplayForm(t *testing.T) {
 	f := newEmpty(t)

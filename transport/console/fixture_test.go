@@ -196,6 +196,10 @@ func newFixture(t *testing.T, node *cluster.Node, guarded bool) *fixture {
 		clustertest.Must(t, clustertest.Err(topics.Subscribe(t.Context(), &seriatimpb.SubscribeRequest{
 			Topic: "sales.fifo", Queue: "orders.fifo", Attributes: map[string]string{"FilterPolicy": `{"a":[1]}`},
 		})))
+		clustertest.Must(t, clustertest.Err(topics.Publish(t.Context(), &seriatimpb.PublishRequest{
+			Topic: "sales.fifo", Messages: []*seriatimpb.TopicMessage{{Message: "later", GroupId: new("g"), DeduplicationId: new("later"),
+				EnqueueAtMs: time.Now().Add(time.Hour).UnixMilli()}},
+		})))
 	}
 	f.pages = New(Options{
 		Node: node, Admin: f.admin, Native: native, Tokens: known, Names: names, ClientURL: "http://127.0.0.1:9324", Enforced: guarded,

@@ -110,6 +110,7 @@ type topicPage struct {
 	Now           int64
 	Receivers     int
 	ArchivedFrom  string // earliest time of a replay; empty: the topic has no archive
+	Scheduled     int    // messages that the topic publishes later
 }
 
 // URL returns the page of the topic.
@@ -130,6 +131,7 @@ func (p *page) topic() {
 		Message: q.Get("message"), Attributes: q.Get("attributes"), Tested: q.Has("message"),
 	}
 	data.ArchivedFrom = attributes.GetAttributes()["BeginningArchiveTime"]
+	p.console.Node.ReadLocal(func(v queue.View) { data.Scheduled = v.TopicScheduled(name) })
 	list, err := api.ListSubscriptions(ctx, &seriatimpb.ListSubscriptionsRequest{Topic: p.called(name), PageSize: topicsMax})
 	if err != nil {
 		p.fail(err)

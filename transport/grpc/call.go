@@ -302,7 +302,11 @@ func shorten(name string, most int) string {
 	return strings.Clone(name[:min(len(name), len(name)-len(access.PlainName(name))+most+1)])
 }
 
+// refuse refuses a request. An unknown queue takes precedence over wrong values.
 func (c *call) refuse(ctx context.Context, refused *queue.Error) error {
+	if c.topic != "" {
+		return refused
+	}
 	return service.Refuse(ctx, &c.Call, refused)
 }
 

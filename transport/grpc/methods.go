@@ -65,6 +65,9 @@ var methodTable = map[string]method{
 	"Publish":           {permission: "sns:Publish", effect: service.Changes, subject: onTopic},
 	"PublishStream":     {permission: "sns:Publish", effect: service.Changes},
 
+	"ListScheduledPublishes":   {permission: "sns:Receive", effect: service.Reads, subject: onTopic},
+	"CancelScheduledPublishes": {permission: "sns:Publish", effect: service.Changes, subject: onTopic},
+
 	"ScheduleMessages": {permission: "sqs:SendMessage", effect: service.Changes, subject: onQueue},
 	"CancelScheduled":  {permission: "sqs:DeleteMessage", effect: service.Changes, subject: onQueue},
 	"Peek":             {permission: "sqs:ReceiveMessage", effect: service.Reads, subject: onQueue},

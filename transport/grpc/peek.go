@@ -32,14 +32,7 @@ var states = map[string]seriatimpb.MessageState{
 // Peek reads messages and changes nothing.
 func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seriatimpb.PeekResponse, error) {
 	c := callOf(ctx)
-	limit := int(in.GetMaxMessages())
-	if limit == 0 {
-		limit = peekDefault
-	}
-	if limit < 1 || limit > peekMax {
-		return nil, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(limit), "max_messages", "Must be between 1 and 100, if provided."))
-	}
-	from, err := c.sequences(ctx, []uint64{in.GetFromSequenceNumber()})
+	limit, from, err := c.page(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +41,7 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 	err = c.Read(ctx, func(v queue.View) error {
 		var refused *queue.Error
 		bodies = v.Bodies()
-		if found, refused = v.Peek(c.queue, from[0], in.GetGroupId(), limit+1); refused != nil {
+		if found, refused = v.Peek(c.queue, from, in.GetGroupId(), limit+1); refused != nil {
 			return refused
 		}
 		return nil
@@ -76,10 +69,31 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 			Message: one[0], State: states[found[i].State], VisibleAtMs: int64(found[i].VisibleAt),
 		})
 	}
-	if total > limits.FreeBytes {
-		if err := c.in.account.acquire(ctx, total); err != nil {
-			return nil, errBudget
-		}
+	return out, c.hold(ctx, total)
+}
+
+// page returns the number of messages that a request lists, and the number from which.
+func (c *call) page(ctx context.Context, in interface {
+	GetMaxMessages() int32
+	GetFromSequenceNumber() uint64
+}) (limit int, from queue.SequenceNumber, err error) {
+	if limit = int(in.GetMaxMessages()); limit == 0 {
+		limit = peekDefault
 	}
-	return out, nil
+	if limit < 1 || limit > peekMax {
+		return 0, 0, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(limit), "max_messages", "Must be between 1 and 100, if provided."))
+	}
+	numbers, err := c.sequences(ctx, []uint64{in.GetFromSequenceNumber()})
+	if err != nil {
+		return 0, 0, err
+	}
+	return limit, numbers[0], nil
+}
+
+// hold counts the bytes of an answer against the limit of the port.
+func (c *call) hold(ctx context.Context, bytes int64) error {
+	if bytes > limits.FreeBytes && c.in.account.acquire(ctx, bytes) != nil {
+		return errBudget
+	}
+	return nil
 }

@@ -79,6 +79,7 @@ func (c *call) publisher(ctx context.Context) func([]queue.PublishEntry) ([]*ser
 			e := &published.Entries[i]
 			results[i] = &seriatimpb.PublishResult{
 				MessageId: e.MessageID.String(), SequenceNumber: e.Sequence.Number(), FirstAcceptedAtMs: int64(e.AcceptedAt),
+				FirstIsScheduled: e.FirstIsScheduled,
 			}
 			if !reply.Repeated {
 				results[i].Duplicate = &e.Duplicate
@@ -99,7 +100,7 @@ func publishEntry(m *seriatimpb.TopicMessage) queue.PublishEntry {
 		Attributes: domainAttributes(m.GetAttributes()),
 		GroupID:    groupID(m.GroupId), GroupIDGiven: m.GroupId != nil,
 		DeduplicationID: m.GetDeduplicationId(), DeduplicationIDGiven: m.DeduplicationId != nil,
-		TraceHeader: m.GetTraceHeader(),
+		TraceHeader: m.GetTraceHeader(), Options: sendOptions(m),
 	}
 }
 

@@ -5,8 +5,11 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	"github.com/seriatimq/seriatim/transport/service"
@@ -39,13 +42,84 @@ func (m *messages) CancelScheduled(ctx context.Context, in *seriatimpb.CancelSch
 	if err != nil {
 		return nil, err
 	}
-	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, &queue.CancelScheduled{
+	done, err := c.cancel(ctx, &queue.CancelScheduled{
 		Queue: c.queue, Sequences: numbers, ForgetDeduplicationID: in.GetForgetDeduplicationId(),
-	})
+	}, in.GetSequenceNumbers())
+	return &seriatimpb.CancelScheduledResponse{Outcomes: done}, err
+}
+
+// cancel cancels scheduled messages. Errors have their numbers as sent.
+func (c *call) cancel(ctx context.Context, cmd *queue.CancelScheduled, sent []uint64) ([]*seriatimpb.Outcome, error) {
+	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, cmd)
 	for i, refused := range done.Errs {
-		done.Errs[i] = asSent(refused, in.GetSequenceNumbers())
+		done.Errs[i] = asSent(refused, sent)
 	}
-	return &seriatimpb.CancelScheduledResponse{Outcomes: outcomes(done)}, err
+	return outcomes(done), err
+}
+
+// CancelScheduledPublishes deletes scheduled messages of a topic, each on its own.
+func (t *topics) CancelScheduledPublishes(ctx context.Context, in *seriatimpb.CancelScheduledPublishesRequest) (
+	*seriatimpb.CancelScheduledPublishesResponse, error) {
+	c := callOf(ctx)
+	numbers, err := c.sequences(ctx, in.GetSequenceNumbers())
+	if err != nil {
+		return nil, err
+	}
+	done, err := c.cancel(ctx, &queue.CancelScheduled{
+		Topic: c.topic, Sequences: numbers, ForgetDeduplicationID: in.GetForgetDeduplicationId(),
+	}, in.GetSequenceNumbers())
+	return &seriatimpb.CancelScheduledPublishesResponse{Outcomes: done}, err
+}
+
+// ListScheduledPublishes lists the messages that a topic publishes later.
+func (t *topics) ListScheduledPublishes(ctx context.Context, in *seriatimpb.ListScheduledPublishesRequest) (
+	*seriatimpb.ListScheduledPublishesResponse, error) {
+	c := callOf(ctx)
+	limit, from, err := c.page(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	found, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.ScheduledPublication, *queue.Error) {
+		return v.ScheduledPublications(c.topic, from, limit+1)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &seriatimpb.ListScheduledPublishesResponse{}
+	var total int64
+	for i := range found {
+		one := scheduledPublish(&found[i])
+		size := int64(proto.Size(one))
+		if i == limit || total+size > peekBytes && i > 0 {
+			out.NextSequenceNumber = found[i].Sequence.Number()
+			break
+		}
+		total += size
+		out.Messages = append(out.Messages, one)
+	}
+	return out, c.hold(ctx, total)
+}
+
+func scheduledPublish(p *queue.ScheduledPublication) *seriatimpb.ScheduledPublish {
+	given := func(text string) *string {
+		if text == "" {
+			return nil
+		}
+		return &text
+	}
+	content, attributes := &seriatimpb.Message{Body: p.Message}, p.Attributes
+	if p.Encoded != nil {
+		m := queue.ReceivedMessage{Body: message.NewBody(p.Message), Attributes: p.Attributes, Encoded: p.Encoded}
+		content.Body, attributes = "", wireContent(content, &m)
+	}
+	return &seriatimpb.ScheduledPublish{
+		MessageId: p.MessageID.String(), SequenceNumber: p.Sequence.Number(),
+		Message: &seriatimpb.TopicMessage{
+			Message: content.GetBody(), BodyBytes: content.BodyBytes, Amqp: content.GetAmqp(), Subject: given(p.Subject),
+			Attributes: wireAttributes(attributes), GroupId: given(p.GroupID), DeduplicationId: given(p.DeduplicationID),
+			TraceHeader: p.TraceHeader, PartitionKey: p.PartitionKey, EnqueueAtMs: int64(p.DueAt),
+		},
+	}
 }
 
 // sequences converts sequence numbers.

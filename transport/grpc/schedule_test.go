@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,82 @@ func TestScheduleAndCancel(t *testing.T) {
 	_, err := f.messages().ScheduleMessages(t.Context(), &seriatimpb.ScheduleMessagesRequest{Queue: name,
 		Messages: []*seriatimpb.OutgoingMessage{outgoingMessage("g", "n")}})
 	wantStatus(t, err, codes.InvalidArgument, "MissingParameter")
+}
+
+// A topic schedules and cancels as a queue does, and an answer says whether the first message of a
+// duplicate can be cancelled.
+func TestSchedulePublishAndCancel(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx := t.Context()
+	client, name := f.topic(map[string]string{"DeduplicationScope": "partitionKey", "MessageGroupIdMode": "Optional"})
+	publish := func(id, key string, at int64) *seriatimpb.PublishResult {
+		t.Helper()
+		out, err := client.Publish(ctx, &seriatimpb.PublishRequest{Topic: name, Messages: []*seriatimpb.TopicMessage{
+			{Message: "m" + id + key, DeduplicationId: &id, PartitionKey: key, EnqueueAtMs: at},
+		}})
+		clustertest.Must(t, err)
+		return out.GetResults()[0]
+	}
+	later := time.Now().Add(time.Hour).UnixMilli()
+	first, other := publish("1", "k", later), publish("1", "l", later)
+	if first.GetDuplicate() || other.GetDuplicate() {
+		t.Errorf("two keys: %v, %v", first, other)
+	}
+	if again := publish("1", "k", 0); !again.GetDuplicate() || !again.GetFirstIsScheduled() ||
+		again.GetSequenceNumber() != first.GetSequenceNumber() || again.GetMessageId() != first.GetMessageId() {
+		t.Errorf("published again: %v, at first %v", again, first)
+	}
+	list := func(from uint64, limit int32) *seriatimpb.ListScheduledPublishesResponse {
+		t.Helper()
+		out, err := client.ListScheduledPublishes(ctx,
+			&seriatimpb.ListScheduledPublishesRequest{Topic: name, FromSequenceNumber: from, MaxMessages: limit})
+		clustertest.Must(t, err)
+		return out
+	}
+	page := list(0, 1)
+	if len(page.GetMessages()) != 1 || page.GetNextSequenceNumber() != other.GetSequenceNumber() {
+		t.Errorf("the first page is %v", page)
+	}
+	page = list(page.GetNextSequenceNumber(), 0)
+	if m := page.GetMessages(); len(m) != 1 || page.GetNextSequenceNumber() != 0 || m[0].GetMessageId() != other.GetMessageId() ||
+		m[0].GetMessage().GetMessage() != "m1l" || m[0].GetMessage().GetEnqueueAtMs() != later {
+		t.Errorf("the second page is %v", page)
+	}
+	attributes, err := client.GetTopicAttributes(ctx, &seriatimpb.GetTopicAttributesRequest{Topic: name})
+	if err != nil || attributes.GetAttributes()["ApproximateNumberOfMessagesScheduled"] != "2" {
+		t.Errorf("%v %v", attributes, err)
+	}
+	in := &seriatimpb.CancelScheduledPublishesRequest{Topic: name, ForgetDeduplicationId: true,
+		SequenceNumbers: []uint64{first.GetSequenceNumber(), 99}}
+	done, err := client.CancelScheduledPublishes(ctx, in)
+	clustertest.Must(t, err)
+	if out := done.GetOutcomes(); out[0].GetFailure() != nil || out[1].GetFailure().GetReason() != "MessageNotFound" ||
+		!strings.HasSuffix(out[1].GetFailure().GetMessage(), " 99.") {
+		t.Errorf("cancelled: %v", out)
+	}
+	if again := publish("1", "k", later); again.GetDuplicate() {
+		t.Errorf("a forgotten id: %v", again)
+	}
+	_, err = client.ListScheduledPublishes(ctx, &seriatimpb.ListScheduledPublishesRequest{Topic: name, MaxMessages: 101})
+	wantStatus(t, err, codes.InvalidArgument, "InvalidParameterValue")
+	_, err = client.ListScheduledPublishes(ctx, &seriatimpb.ListScheduledPublishesRequest{Topic: "none.fifo"})
+	wantStatus(t, err, codes.NotFound, "NotFound")
+}
+
+// The leader publishes a scheduled message without a command of a client.
+func TestScheduledPublishComes(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(nil)
+	client, topic := f.topic(nil, name)
+	m := published("g", "soon")
+	m.EnqueueAtMs = time.Now().Add(300 * time.Millisecond).UnixMilli()
+	clustertest.Must(t, clustertest.Err(client.Publish(t.Context(), &seriatimpb.PublishRequest{Topic: topic,
+		Messages: []*seriatimpb.TopicMessage{m}})))
+	in := &seriatimpb.ReceiveRequest{Queue: name, WaitSeconds: new(int32(20))}
+	out, err := f.client.Receive(t.Context(), in)
+	if err != nil || len(out.GetMessages()) != 1 || out.GetMessages()[0].GetBody() != "soon" {
+		t.Errorf("received %v, %v", out, err)
+	}
 }
 
 func TestPeek(t *testing.T) {

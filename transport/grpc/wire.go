@@ -31,8 +31,11 @@ func sendEntry(m *seriatimpb.OutgoingMessage) queue.SendEntry {
 	}
 }
 
-// sendOptions returns the options that SQS lacks, nil if the request has none.
-func sendOptions(m *seriatimpb.OutgoingMessage) *queue.SendOptions {
+// sendOptions returns the options that SQS and SNS lack, nil if the request has none.
+func sendOptions(m interface {
+	GetEnqueueAtMs() int64
+	GetPartitionKey() string
+}) *queue.SendOptions {
 	if m.GetEnqueueAtMs() == 0 && m.GetPartitionKey() == "" {
 		return nil
 	}
@@ -98,22 +101,30 @@ func wireMessages(received []queue.ReceivedMessage) (out []*seriatimpb.Message, 
 			attributes = wireContent(out[i], m)
 		}
 		size += int64(len(out[i].Body)+len(out[i].BodyBytes)+len(out[i].GetAmqp().GetBody())) + m.Encoded.Size()
-		if len(attributes) == 0 {
-			continue
-		}
-		out[i].Attributes = make(map[string]*seriatimpb.Attribute, len(attributes))
+		out[i].Attributes = wireAttributes(attributes)
 		for _, a := range attributes {
-			v := &seriatimpb.Attribute{DataType: a.DataType}
-			if isBinary(a.DataType) {
-				v.Value = &seriatimpb.Attribute_Binary{Binary: []byte(a.Value)}
-			} else {
-				v.Value = &seriatimpb.Attribute_Text{Text: a.Value}
-			}
-			out[i].Attributes[a.Name] = v
 			size += int64(len(a.Value))
 		}
 	}
 	return out, size
+}
+
+// wireAttributes converts message attributes, nil if there are none.
+func wireAttributes(list []queue.MessageAttribute) map[string]*seriatimpb.Attribute {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make(map[string]*seriatimpb.Attribute, len(list))
+	for _, a := range list {
+		v := &seriatimpb.Attribute{DataType: a.DataType}
+		if isBinary(a.DataType) {
+			v.Value = &seriatimpb.Attribute_Binary{Binary: []byte(a.Value)}
+		} else {
+			v.Value = &seriatimpb.Attribute_Text{Text: a.Value}
+		}
+		out[a.Name] = v
+	}
+	return out
 }
 
 // outcomes converts the results of a batch whose entries return nothing.

@@ -109,7 +109,7 @@ func (w *wire) topicKnows(ctx context.Context, name string, id api.Deduplication
 
 // topicEntry reads the entry of a topic for an id.
 func (w *wire) topicEntry(ctx context.Context, name string, id api.DeduplicationID) (out document.DeduplicationID, err error) {
-	query := url.Values{"id": {id.ID}, "group": {id.GroupID}}
+	query := url.Values{"id": {id.ID}, "group": {id.GroupID}, "partition": {id.PartitionKey}}
 	err = w.get(ctx, "/v1/topics/"+url.PathEscape(w.qualified(name))+"/deduplication", query, &out)
 	return out, err
 }
@@ -138,7 +138,7 @@ func (p *printer) printKnown(out document.DeduplicationID, where, verb, hint str
 			{"Answer", "a " + verb + " with this id is dropped as a duplicate"},
 			{"Message id", out.MessageID}, {"Sequence number", out.SequenceNumber}, {"Scope", out.Scope},
 		}}
-		if out.State != "" { // a topic keeps no message
+		if out.State != "" { // a topic keeps a message only until it publishes it
 			t.add("State", out.State)
 		}
 		t.add("Accepted", untilText(out.AcceptedAtMs))

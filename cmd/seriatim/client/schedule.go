@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/transfer"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
@@ -56,14 +59,28 @@ func scheduleCommand(o *options) *cobra.Command {
 			return schedule(cmd, n, p, f, args)
 		}),
 	}
+	f.bind(c)
+	f.message.bind(c, "message group id")
+	f.message.bindTrace(c)
+	return c
+}
+
+// bind adds the flags that place a message.
+func (f *scheduleFlags) bind(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.at, "at", "", "time of delivery, such as 2026-12-24T18:00:00Z or with an offset, or in milliseconds since 1970")
 	fl.DurationVar(&f.in, "in", 0, "time until delivery, such as 90s or 24h, by the clock of this machine")
 	fl.StringVar(&f.partitionKey, "partition-key", "", "partition key; a group must be equal to it")
-	f.message.bind(c, "message group id")
-	f.message.bindTrace(c)
 	c.MarkFlagsMutuallyExclusive("at", "in")
-	return c
+}
+
+// dueMs returns the time of delivery in milliseconds since 1970, 0 if none is given.
+func (f *scheduleFlags) dueMs(cmd *cobra.Command) (int64, error) {
+	if !cmd.Flags().Changed("at") && !cmd.Flags().Changed("in") {
+		return 0, nil
+	}
+	at, err := f.due(cmd)
+	return at.UnixMilli(), err
 }
 
 // earliestDue catches times in seconds and dates without dashes: read as milliseconds, they are
@@ -132,8 +149,7 @@ func schedule(cmd *cobra.Command, n *native.Conn, p *printer, f *scheduleFlags, 
 }
 
 func cancelScheduledCommand(o *options) *cobra.Command {
-	forget, q := false, &question{}
-	c := &cobra.Command{
+	return cancellation(o, &cobra.Command{
 		Use: "cancel QUEUE SEQUENCE-NUMBER...", Short: "Delete scheduled messages before they are delivered",
 		Args: arguments.AtLeast("QUEUE", "SEQUENCE-NUMBER"),
 		Long: "Delete scheduled messages by the sequence numbers that seriatim msg schedule printed. You cannot cancel a message\n" +
@@ -141,33 +157,57 @@ func cancelScheduledCommand(o *options) *cobra.Command {
 		Example: "  seriatim msg cancel orders.fifo 10000000000000000017 --yes\n" +
 			"  seriatim msg cancel orders.fifo 10000000000000000017 10000000000000000018 --forget --yes",
 		ValidArgsFunction: o.completeQueues,
-		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			return cancelScheduled(cmd, n, p, forget, q, args)
-		}),
-	}
+	}, "queue", (*api.Client).CancelScheduled)
+}
+
+func topicCancelCommand(o *options) *cobra.Command {
+	return cancellation(o, &cobra.Command{
+		Use: "cancel TOPIC SEQUENCE-NUMBER...", Short: "Delete scheduled messages before they are published",
+		Args: arguments.AtLeast("TOPIC", "SEQUENCE-NUMBER"),
+		Long: "Delete scheduled messages of a FIFO topic by the sequence numbers that seriatim topic publish printed. You cannot\n" +
+			"cancel a message whose time has come. The topic remembers the deduplication ids of cancelled messages unless you add\n" +
+			"--forget.",
+		Example: "  seriatim topic cancel sales.fifo 10000000000000000017 --yes\n" +
+			"  seriatim topic cancel sales.fifo 10000000000000000017 10000000000000000018 --forget --yes",
+		ValidArgsFunction: o.completeTopics,
+	}, "topic", (*api.Client).CancelScheduledPublishes)
+}
+
+// cancelCall cancels scheduled messages of a queue or topic.
+type cancelCall func(c *api.Client, ctx context.Context, name string, forget bool, numbers ...uint64) error //nolint:revive // a method
+
+// cancellation completes a command that cancels scheduled messages. kind is queue or topic.
+func cancellation(o *options, c *cobra.Command, kind string, cancel cancelCall) *cobra.Command {
+	forget, q := false, &question{}
+	c.RunE = o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+		numbers := make([]uint64, len(args)-1)
+		for i, text := range args[1:] {
+			number, err := parseSequence("SEQUENCE-NUMBER", text)
+			if err != nil {
+				return err
+			}
+			numbers[i] = number
+		}
+		effect := plural.Count(len(numbers), "scheduled message", "scheduled messages") + " of " + nameOf(args[0]) + " will not be delivered."
+		if err := q.ask(cmd, p, effect, "the name of the "+kind, nameOf(args[0])); err != nil {
+			return err
+		}
+		return cancelEach(p, args[1:], numbers, func(number uint64) error {
+			return n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+				return cancel(c, ctx, qualifiedOf(args[0]), forget, number)
+			})
+		})
+	})
 	c.Flags().BoolVar(&forget, "forget", false, "let the deduplication ids be sent again at once")
 	return q.of(c)
 }
 
-// cancelScheduled cancels one number after another, and reports each that was refused.
-func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool, q *question, args []string) error {
-	numbers := make([]uint64, len(args)-1)
-	for i, text := range args[1:] {
-		number, err := parseSequence("SEQUENCE-NUMBER", text)
-		if err != nil {
-			return err
-		}
-		numbers[i] = number
-	}
-	effect := plural.Count(len(numbers), "scheduled message", "scheduled messages") + " of " + nameOf(args[0]) + " will not be delivered."
-	if err := q.ask(cmd, p, effect, "the name of the queue", nameOf(args[0])); err != nil {
-		return err
-	}
+// cancelEach cancels one number after another, and reports each that was refused. texts are the numbers
+// as given.
+func cancelEach(p *printer, texts []string, numbers []uint64, cancel func(uint64) error) error {
 	refused := []refusedNumber{}
 	for i, number := range numbers {
-		err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-			return c.CancelScheduled(ctx, qualifiedOf(args[0]), forget, number)
-		})
+		err := cancel(number)
 		var failure *api.FailureError
 		switch {
 		case err == nil:
@@ -177,7 +217,7 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 			}
 			return err
 		default:
-			p.say("not cancelled: %s: %s", args[i+1], failure)
+			p.say("not cancelled: %s: %s", texts[i], failure)
 			refused = append(refused, refusedNumber{sequenceText(number), failure.Reason, failure.Message})
 		}
 	}
@@ -197,4 +237,96 @@ type refusedNumber struct {
 	SequenceNumber string `json:"sequenceNumber"`
 	Code           string `json:"code"`
 	Message        string `json:"message"`
+}
+
+// scheduledPublish is a message that a topic publishes later, in JSON output.
+type scheduledPublish struct {
+	SequenceNumber  string   `json:"sequenceNumber"`
+	MessageID       string   `json:"messageId"`
+	DueAtMs         int64    `json:"dueAtMs"`
+	GroupID         string   `json:"groupId,omitempty"`
+	DeduplicationID string   `json:"deduplicationId,omitempty"`
+	PartitionKey    string   `json:"partitionKey,omitempty"`
+	Subject         string   `json:"subject,omitempty"`
+	Attributes      []string `json:"attributes,omitempty"` // names
+	Message         string   `json:"message"`
+	MessageEncoding string   `json:"messageEncoding,omitempty"` // base64 for bytes
+}
+
+func topicScheduledCommand(o *options) *cobra.Command {
+	var from string
+	limit := int32(0)
+	c := &cobra.Command{
+		Use: "scheduled TOPIC", Short: "List the scheduled messages of a FIFO topic", Args: arguments.Exactly("TOPIC"),
+		Long: "List the messages that a FIFO topic publishes later, in the order in which it accepted them.\n\n" +
+			"A table shows the beginning of each message, -o json all of it. If there are more messages, continue with --from and\n" +
+			"the value \"next\" of the JSON.",
+		Example: "  seriatim topic scheduled sales.fifo\n" +
+			"  seriatim topic scheduled sales.fifo --limit 100 -o json | jq -r '.messages[].sequenceNumber'",
+		ValidArgsFunction: o.completeTopics,
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			begin := uint64(0)
+			if from != "" {
+				var err error
+				if begin, err = parseSequence("--from", from); err != nil {
+					return err
+				}
+			}
+			return printScheduled(cmd, n, p, args[0], begin, limit)
+		}),
+	}
+	c.Flags().StringVar(&from, "from", "", "sequence number to begin at")
+	c.Flags().Int32VarP(&limit, "limit", "n", 10, "most messages to show, up to 100")
+	return c
+}
+
+// deliveryOf returns the content of a message as that of a delivery.
+func deliveryOf(m *api.TopicMessage) *api.Delivery {
+	d := &api.Delivery{Body: m.GetMessage(), BodyBytes: m.GetBodyBytes(), Amqp: m.GetAmqp()}
+	switch {
+	case d.GetAmqp() != nil:
+		d.Format = api.FormatAMQP
+	case m.BodyBytes != nil:
+		d.Format = api.FormatBytes
+	}
+	return d
+}
+
+func printScheduled(cmd *cobra.Command, n *native.Conn, p *printer, topic string, from uint64, limit int32) error {
+	next := uint64(0)
+	found, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (list []*api.ScheduledPublish, err error) {
+		list, next, err = c.ScheduledPublishes(ctx, qualifiedOf(topic), from, limit)
+		return list, err
+	})
+	if err != nil {
+		return err
+	}
+	list := make([]scheduledPublish, len(found))
+	for i, s := range found {
+		m := s.GetMessage()
+		text, encoding := transfer.Body(deliveryOf(m))
+		list[i] = scheduledPublish{
+			SequenceNumber: sequenceText(s.GetSequenceNumber()), MessageID: s.GetMessageId(), DueAtMs: m.GetEnqueueAtMs(),
+			GroupID: m.GetGroupId(), DeduplicationID: m.GetDeduplicationId(), PartitionKey: m.GetPartitionKey(), Subject: m.GetSubject(),
+			Attributes: slices.Sorted(maps.Keys(m.GetAttributes())), Message: text, MessageEncoding: encoding,
+		}
+	}
+	document := map[string]any{"topic": lastElement(topic), "messages": list}
+	if next != 0 {
+		document["next"] = sequenceText(next)
+	}
+	if p.format.ForPeople() && next != 0 {
+		p.say("there are more: continue with --from %d", next)
+	}
+	if p.format.ForPeople() && len(list) == 0 {
+		p.say("no message")
+		return nil
+	}
+	return p.print(document, func() table {
+		t := table{heading: []string{"SEQUENCE", "MESSAGE ID", "GROUP", "DUE", "MESSAGE"}}
+		for _, m := range list {
+			t.add(m.SequenceNumber, m.MessageID, orDash(m.GroupID), clockTime(decimal(m.DueAtMs)), shortened(transfer.ShownBody(m.Message, m.MessageEncoding)))
+		}
+		return t
+	})
 }

@@ -25,7 +25,7 @@ func topicCommand(o *options) *cobra.Command {
 		topicUntagCommand(o), topicTagsCommand(o), topicDeleteCommand(o),
 		subscribeCommand(o), confirmCommand(o), unsubscribeCommand(o), subscriptionsCommand(o), subscriptionCommand(o),
 		topicExplainCommand(o),
-		publishCommand(o))
+		publishCommand(o), topicScheduledCommand(o), topicCancelCommand(o))
 }
 
 // completeTopics offers the names of the topics that exist.
@@ -185,6 +185,9 @@ func changedTopic(p *printer, name, done string) error {
 	return p.done(map[string]any{"topic": lastElement(name), done: true}, "%s %s", lastElement(name), done)
 }
 
+// nameScheduled is the attribute that counts the scheduled messages of a topic.
+const nameScheduled = attributes.NameMessagesScheduled
+
 func topicDeleteCommand(o *options) *cobra.Command {
 	q := &question{}
 	c := &cobra.Command{
@@ -202,6 +205,9 @@ func topicDeleteCommand(o *options) *cobra.Command {
 				return fmt.Errorf("SubscriptionsConfirmed of %s: %w", lastElement(args[0]), err)
 			}
 			effect := fmt.Sprintf("%s has %s.", lastElement(args[0]), plural.Count(subscriptions, "subscription", "subscriptions"))
+			if scheduled, some := attributes[nameScheduled]; some {
+				effect += " It loses its scheduled messages: " + scheduled + "."
+			}
 			if err := q.ask(cmd, p, effect, "the name of the topic to delete", lastElement(args[0])); err != nil {
 				return err
 			}
@@ -216,11 +222,14 @@ func topicDeleteCommand(o *options) *cobra.Command {
 }
 
 func publishCommand(o *options) *cobra.Command {
-	f, subject := &messageFlags{}, ""
+	f, subject := &scheduleFlags{}, ""
 	c := &cobra.Command{
-		Use: "publish TOPIC [MESSAGE]", Short: "Publish one message",
-		Long: "Publish one message. Without MESSAGE, or with -, it is read from standard input.",
+		Use: "publish TOPIC [MESSAGE]", Short: "Publish one message, now or at a given time",
+		Long: "Publish one message. Without MESSAGE, or with -, it is read from standard input.\n\n" +
+			"With --at or --in, a FIFO topic publishes the message then. It checks for duplicates now. seriatim topic cancel\n" +
+			"cancels the message by the printed sequence number.",
 		Example: "  seriatim topic publish sales.fifo '{\"order\":17}' --group customer-9 --deduplication-id order-17\n" +
+			"  seriatim topic publish sales.fifo '{\"remind\":17}' --in 24h --group customer-9 --deduplication-id remind-17\n" +
 			"  seriatim topic publish news - --attribute kind=weather < report.json",
 		Args:              arguments.OptionalLast("TOPIC", "MESSAGE"),
 		ValidArgsFunction: o.completeTopics,
@@ -229,13 +238,18 @@ func publishCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := f.message(cmd, text)
+			m, err := f.message.message(cmd, text)
+			if err != nil {
+				return err
+			}
+			due, err := f.dueMs(cmd)
 			if err != nil {
 				return err
 			}
 			published := &api.TopicMessage{
 				Message: m.GetBody(), BodyBytes: m.BodyBytes, GroupId: m.GroupId,
 				DeduplicationId: m.DeduplicationId, Attributes: m.GetAttributes(),
+				EnqueueAtMs: due, PartitionKey: f.partitionKey,
 			}
 			if cmd.Flags().Changed("subject") {
 				published.Subject = &subject
@@ -245,7 +259,8 @@ func publishCommand(o *options) *cobra.Command {
 			})
 		}),
 	}
-	f.bind(c, "message group id, required on FIFO topics")
+	f.bind(c)
+	f.message.bind(c, "message group id, required on FIFO topics without MessageGroupIdMode=Optional")
 	c.Flags().StringVar(&subject, "subject", "", "subject in the envelope")
 	return c
 }

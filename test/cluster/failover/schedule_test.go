@@ -62,6 +62,58 @@ func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	agree(t, c)
 }
 
+// TestPublishScheduledOverALeaderKill is the same at a topic, with a message that is cancelled after the
+// kill.
+func TestPublishScheduledOverALeaderKill(t *testing.T) {
+	c := cluster(t)
+	native := dialNodes(t, c)
+	ctx := t.Context()
+	const queue, topic = "published-later.fifo", "later.fifo"
+	window := map[string]string{"DeduplicationWindowSeconds": "604800"}
+	harness.Must(t, harness.Err(native.CreateQueue(ctx, queue, window, nil)))
+	harness.Must(t, harness.Err(native.CreateTopic(ctx, topic, window, nil)))
+	harness.Must(t, harness.Err(native.Subscribe(ctx, topic, queue, map[string]string{"RawMessageDelivery": "true"})))
+	group, at := "g", time.Now().Add(30*time.Second)
+	publish := func(id string, due int64) *client.PublishResult {
+		t.Helper()
+		results, err := native.Publish(ctx, topic, &client.TopicMessage{Message: id, GroupId: &group, DeduplicationId: &id, EnqueueAtMs: due})
+		harness.Must(t, err)
+		return results[0]
+	}
+	scheduled, cancelled := publish("scheduled-first", at.UnixMilli()), publish("cancelled", at.Add(time.Hour).UnixMilli())
+	sent := publish("sent-first", 0)
+	victim := leader(t, c)
+	kill(t, victim)
+	sentAgain := publish("scheduled-first", 0)
+	inTime := time.Now().Before(at)
+	scheduledAgain := publish("sent-first", at.UnixMilli())
+	for _, pair := range [][2]*client.PublishResult{{scheduled, sentAgain}, {sent, scheduledAgain}} {
+		first, second := pair[0], pair[1]
+		// Without a value the node made the call twice and does not know.
+		if second.Duplicate != nil && !second.GetDuplicate() || second.GetSequenceNumber() != first.GetSequenceNumber() ||
+			second.GetMessageId() != first.GetMessageId() {
+			t.Errorf("the second is %v, the first %v", second, first)
+		}
+	}
+	if inTime && sentAgain.Duplicate != nil && !sentAgain.GetFirstIsScheduled() || scheduledAgain.GetFirstIsScheduled() {
+		t.Errorf("which waits is wrong: %v, %v", sentAgain, scheduledAgain)
+	}
+	// A call that was made again may find that its first attempt cancelled the message.
+	if err := native.CancelScheduledPublishes(ctx, topic, false, cancelled.GetSequenceNumber()); err != nil &&
+		client.Reason(err) != "OutcomeUnknown" {
+		t.Error(err)
+	}
+	start(t, victim)
+	delivered := receiveAll(ctx, t, native, queue, 2)
+	if want := []string{"sent-first", "scheduled-first"}; !slices.Equal(delivered, want) {
+		t.Errorf("delivered %v, want %v", delivered, want)
+	}
+	if list, _, err := native.ScheduledPublishes(ctx, topic, 0, 0); err != nil || len(list) != 0 {
+		t.Errorf("still scheduled: %v, %v", list, err)
+	}
+	agree(t, c)
+}
+
 // receiveAll receives until it has this many messages, and then once more.
 func receiveAll(ctx context.Context, t *testing.T, native *client.Client, queue string, want int) (bodies []string) {
 	t.Helper()

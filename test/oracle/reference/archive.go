@@ -158,15 +158,14 @@ type Replayed struct {
 
 // ReplayStep delivers the next messages of the archive, at most most. After the last one the replay
 // is over.
-func (b *Broker) ReplayStep(subscription, most int) (r Replayed, d Deliveries) {
-	d = noDeliveries()
+func (b *Broker) ReplayStep(subscription, most int) (r Replayed) {
 	t, s := b.subscription(subscription)
 	if t == nil || !s.settings.replay.Running() {
-		return r, d
+		return r
 	}
 	if b.queues[s.Queue] == nil {
 		s.settings.replay.Status = "Failed"
-		return r, d
+		return r
 	}
 	for _, a := range t.archive {
 		if !s.settings.replay.reaches(a) {
@@ -174,17 +173,17 @@ func (b *Broker) ReplayStep(subscription, most int) (r Replayed, d Deliveries) {
 		}
 		if r.Looked == int64(most) {
 			r.Running, s.settings.replay.Status, s.settings.replay.next = true, "In progress", a.Number
-			return r, d
+			return r
 		}
 		r.Looked++
 		if a.At >= b.archiveBegin(t) {
 			again := a.Publication
 			again.Replayed = true
-			b.publishTo(t, s, again, a.sender, a.group, a.id, &d)
+			b.publishTo(t, s, again, a.sender, a.group, a.id, &b.deliveries)
 		}
 	}
 	s.settings.replay.Status, s.settings.replay.next = "Completed", 0
-	return r, d
+	return r
 }
 
 // reaches reports whether a replay still has to deliver a message. Its end time is included.

@@ -23,6 +23,7 @@ type Broker struct {
 	lastLock     int
 	lastSub      int
 	issued       map[int]issued // by delivery
+	deliveries   Deliveries
 }
 
 // Queue is one queue with all it holds.
@@ -58,6 +59,7 @@ func New() *Broker {
 		deletedAt:  map[string]int64{},
 		lastNumber: map[string]int{},
 		issued:     map[int]issued{},
+		deliveries: noDeliveries(),
 	}
 }
 
@@ -78,6 +80,8 @@ func (b *Broker) Advance(at int64) {
 		q.forgetAttempts(b.now)
 		q.quietUntil = q.nextChange()
 	}
+	b.deliveries = noDeliveries()
+	b.publishScheduled()
 	for _, t := range b.topics {
 		b.dropArchived(t)
 	}

@@ -72,6 +72,8 @@ type reservedValues struct {
 	scheduled bool
 	partition string
 	rest      []Attribute
+	// timeToLive is an option only; 0: not asked for.
+	timeToLive int64
 }
 
 func splitReserved(s Settings, e SendEntry) (reservedValues, *Error) {
@@ -126,6 +128,7 @@ func (v *reservedValues) takeOptions(e SendEntry) {
 	if e.Partition != nil {
 		v.partition = *e.Partition
 	}
+	v.timeToLive = or(e.TimeToLive, 0)
 }
 
 // scheduledTime parses milliseconds since 1970, or RFC 3339.

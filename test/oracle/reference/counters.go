@@ -71,12 +71,16 @@ func (b *Broker) Deadlines(q *Queue) []int64 {
 	return all
 }
 
-// TopicDeadlines returns the future times at which a topic forgets an id or an archived message.
+// TopicDeadlines returns the future times at which a topic forgets an id or an archived message, or
+// publishes a scheduled one.
 func (b *Broker) TopicDeadlines(t *Topic) (all []int64) {
 	for _, r := range t.history.accepted {
 		if at := r.acceptedAt + t.history.rules.Window*1000; at > b.now {
 			all = append(all, at)
 		}
+	}
+	for _, a := range t.scheduled {
+		all = append(all, a.At)
 	}
 	for _, a := range t.archive {
 		if at := a.At + t.settings.archiveDays*dayMilliseconds; at > b.now {

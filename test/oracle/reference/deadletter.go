@@ -1,6 +1,9 @@
 package reference
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // implicitReceives is maxReceiveCount of the built-in dead-letter queue: ten, like the default of
 // Service Bus.
@@ -48,6 +51,8 @@ func (b *Broker) deadLetterTarget(q *Queue, m *Message) *Queue {
 func (b *Broker) deadLetterByCount(q, target *Queue, m *Message) {
 	if q.Settings.Profile == "servicebus" || q.Settings.Reserved || q.Settings.Implicit {
 		m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterReason", "MaxDeliveryCountExceeded")
+		m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterErrorDescription",
+			fmt.Sprintf("Message could not be consumed after %d delivery attempts.", q.redrive().MaxReceives))
 	}
 	b.deadLetter(q, target, m)
 }

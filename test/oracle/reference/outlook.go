@@ -285,7 +285,11 @@ func (b *Broker) freeAtOf(h *history, id DedupID) (at int64) {
 func (b *Broker) TopicIDs(t *Topic) (list []DedupID) {
 	for _, r := range t.history.accepted {
 		if b.live(&t.history, r) {
-			list = append(list, DedupID{ID: r.id, Group: r.part})
+			id := DedupID{ID: r.id}
+			if r.scope != scopeQueue && r.part != r.id {
+				id.Group = r.part
+			}
+			list = append(list, id)
 		}
 	}
 	return list

@@ -13,6 +13,10 @@ type PublishEntry struct {
 	Group      *string
 	Dedup      *string
 	Trace      string
+	// EnqueueAt and Partition are options, which need no reserved attributes.
+	EnqueueAt  *int64
+	Partition  *string
+	TimeToLive *int64
 }
 
 // Publication is an accepted publish (sns.md 6). Queues with raw delivery get its text and
@@ -30,6 +34,8 @@ type Publication struct {
 	Subscription int
 	Raw          bool
 	Replayed     bool
+	Partition    string
+	TimeToLive   int64 // in the queues; 0: not asked for
 }
 
 // Published is the answer to one PublishEntry.
@@ -38,6 +44,8 @@ type Published struct {
 	Number     int // 0 on standard topics
 	Duplicate  bool
 	AcceptedAt int64
+	// FirstScheduled tells of a duplicate that the first message is still scheduled.
+	FirstScheduled bool
 }
 
 // Deliveries counts deliveries that did not reach their queue.
@@ -46,36 +54,42 @@ type Deliveries struct {
 	// By queue: dropped there as duplicates, moved to a dead-letter queue, lost.
 	Deduplicated, DeadLettered, Lost map[string]int
 	Filtered                         int
+	Scheduled                        int // messages that were published because they were due
 }
 
 func noDeliveries() Deliveries {
 	return Deliveries{Deduplicated: map[string]int{}, DeadLettered: map[string]int{}, Lost: map[string]int{}}
 }
 
+// Deliveries returns those of all publishes and replays since the last Advance, which may have
+// published scheduled messages.
+func (b *Broker) Deliveries() Deliveries { return b.deliveries }
+
 // Publish implements sns.md 3.5 and 3.6: an error in one entry refuses all.
-func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry) ([]Published, Deliveries, *Error) {
-	d := noDeliveries()
+func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry) ([]Published, *Error) {
 	for _, e := range entries {
 		if err := checkPublish(strings.HasSuffix(topic, ".fifo"), e); err != nil {
-			return nil, d, err
+			return nil, err
 		}
 	}
 	t := b.topics[topic]
 	if t == nil {
-		return nil, d, topicNotFound()
+		return nil, topicNotFound()
 	}
 	for _, e := range entries {
-		if t.FIFO && e.Dedup == nil && !t.history.rules.ContentBased {
-			return nil, d, invalidTopic("The topic should either have ContentBasedDeduplication enabled or " +
-				"MessageDeduplicationId provided explicitly")
+		if err := t.check(e); err != nil {
+			return nil, err
 		}
 	}
 	b.tidy(&t.history)
+	if b.tooManyIDs(t, entries) {
+		return nil, &Error{Code: "Throttled"}
+	}
 	var answers []Published
 	for _, e := range entries {
-		answers = append(answers, b.publish(t, sender, endpoint, e, &d))
+		answers = append(answers, b.publish(t, sender, endpoint, e))
 	}
-	return answers, d, nil
+	return answers, nil
 }
 
 // checkPublish implements the table of sns.md 3.5, as far as histories need it and without the
@@ -86,8 +100,8 @@ func checkPublish(fifo bool, e PublishEntry) *Error {
 		return invalidTopic("Subject")
 	case e.Message == "":
 		return invalidTopic("Empty message")
-	case fifo && e.Group == nil:
-		return invalidTopic("The MessageGroupId parameter is required for FIFO topics")
+	case !fifo && (e.EnqueueAt != nil || e.Partition != nil || e.TimeToLive != nil):
+		return &Error{Code: "UnsupportedOperation"}
 	case !fifo && e.Dedup != nil:
 		return invalidTopic("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter " +
 			"that is not valid for this topic type")
@@ -95,6 +109,9 @@ func checkPublish(fifo bool, e PublishEntry) *Error {
 		return badPublishID("MessageDeduplicationId")
 	case e.Group != nil && !goodID(*e.Group):
 		return badPublishID("MessageGroupId")
+	case e.EnqueueAt != nil && *e.EnqueueAt < 0, e.TimeToLive != nil && *e.TimeToLive < 0,
+		e.Partition != nil && (!goodID(*e.Partition) || e.Group != nil && *e.Group != *e.Partition):
+		return invalidTopic("")
 	case !goodText(e.Message):
 		return invalidTopic("")
 	}
@@ -105,39 +122,94 @@ func badPublishID(name string) *Error {
 	return invalidTopic(name + " Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length")
 }
 
-// publish accepts a message and delivers it, or returns the first one if it is a duplicate (sns.md
-// 4).
-func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *Deliveries) Published {
-	group, id := orEmpty(e.Group), orEmpty(e.Dedup)
-	published := Publication{
-		Trace:    e.Trace,
-		TopicARN: t.ARN, Subject: orEmpty(e.Subject), Text: e.Message, At: b.now, Attributes: e.Attributes, Endpoint: endpoint,
+// check makes the checks that need the topic.
+func (t *Topic) check(e PublishEntry) *Error {
+	rules := &t.settings
+	switch {
+	case t.FIFO && !rules.groupOptional && e.Group == nil:
+		return invalidTopic("The MessageGroupId parameter is required for FIFO topics")
+	case t.FIFO && e.Dedup == nil && !rules.ContentBased && !rules.DeduplicationOff:
+		return invalidTopic("The topic should either have ContentBasedDeduplication enabled or " +
+			"MessageDeduplicationId provided explicitly")
+	}
+	if _, err := t.values(e); err != nil {
+		return &Error{Code: "ParameterValueInvalid"}
+	}
+	return nil
+}
+
+// values returns the scheduled time, the partition key and the other attributes of an entry.
+func (t *Topic) values(e PublishEntry) (reservedValues, *Error) {
+	v, err := splitReserved(Settings{Reserved: t.settings.reserved}, SendEntry{Attributes: e.Attributes, Group: e.Group})
+	v.takeOptions(SendEntry{EnqueueAt: e.EnqueueAt, Partition: e.Partition, TimeToLive: e.TimeToLive})
+	return v, err
+}
+
+// tooManyIDs reports whether a publish would exceed MaxDeduplicationEntries. It tries on a copy what
+// the entries add.
+func (b *Broker) tooManyIDs(t *Topic, entries []PublishEntry) bool {
+	if t.settings.DeduplicationOff || t.settings.MaxEntries == 0 {
+		return false
+	}
+	trial, added := t.history, 0
+	trial.accepted = slices.Clone(trial.accepted)
+	for _, e := range entries {
+		v, _ := t.values(e)
+		ids, group := b.publishIDs(t, e), orEmpty(e.Group)
+		if b.original(&trial, ids, group, v.partition) == nil {
+			b.remember(&trial, ids, group, v.partition, 0, 0)
+			added++
+		}
+	}
+	return added > 0 && b.liveCount(&trial) > t.settings.MaxEntries
+}
+
+// publish accepts a message and delivers or schedules it, or returns the first one if it is a
+// duplicate (sns.md 4, servicebus.md 4).
+func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry) Published {
+	v, _ := t.values(e)
+	a := archived{sender: sender, group: orEmpty(e.Group), id: orEmpty(e.Dedup)}
+	a.Publication = Publication{
+		Trace: e.Trace, Partition: v.partition, TimeToLive: v.timeToLive,
+		TopicARN: t.ARN, Subject: orEmpty(e.Subject), Text: e.Message, At: b.now, Attributes: v.rest, Endpoint: endpoint,
 	}
 	var ids []string
-	if t.FIFO {
-		id = b.publishID(e)
+	if t.FIFO && !t.settings.DeduplicationOff {
+		a.id = b.publishID(e)
 		ids = b.publishIDs(t, e)
-		if first := b.original(&t.history, ids, group, ""); first != nil {
-			return Published{first.message, first.number, true, first.acceptedAt}
+		if first := b.original(&t.history, ids, a.group, v.partition); first != nil {
+			return Published{first.message, first.number, true, first.acceptedAt, t.scheduledAt(first.number) >= 0}
 		}
 	}
-	name := "topic " + t.Name
-	b.lastNumber[name]++
-	p := Published{Message: b.newMessageID(), Number: b.lastNumber[name], AcceptedAt: b.now}
-	if !t.FIFO {
-		p.Number = 0
+	p := Published{Message: b.newMessageID(), Number: b.nextNumber(t), AcceptedAt: b.now}
+	a.Message, a.Number = p.Message, p.Number
+	b.remember(&t.history, ids, a.group, v.partition, p.Message, p.Number)
+	if v.scheduled && v.dueAt > b.now {
+		a.At = v.dueAt
+		t.scheduled = append(t.scheduled, a)
+		return p
 	}
-	published.Message, published.Number = p.Message, p.Number
+	b.distribute(t, a)
+	return p
+}
+
+// nextNumber returns the next number of a topic, 0 in standard topics.
+func (b *Broker) nextNumber(t *Topic) int {
+	if !t.FIFO {
+		return 0
+	}
+	b.lastNumber["topic "+t.Name]++
+	return b.lastNumber["topic "+t.Name]
+}
+
+// distribute delivers a message and keeps it in the archive.
+func (b *Broker) distribute(t *Topic, a archived) {
 	for _, s := range t.Subscriptions {
 		if b.takes(s) {
-			b.publishTo(t, s, published, sender, group, id, d)
+			b.publishTo(t, s, a.Publication, a.sender, a.group, a.id, &b.deliveries)
 		}
 	}
-	t.keep(archived{published, sender, group, id})
-	if t.FIFO {
-		b.remember(&t.history, ids, group, "", p.Message, p.Number)
-	}
-	return p
+	t.keep(a)
 }
 
 // publishID returns the id of an entry in a FIFO topic. publishIDs returns the ids that the topic
@@ -191,7 +263,7 @@ func markReplayed(given []Attribute) []Attribute {
 func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *Deliveries) {
 	came := "failed"
 	if fits {
-		came = b.put(t, s.Queue, m)
+		came = b.put(t, s.Queue, m, false)
 	}
 	switch {
 	case came == "arrived":
@@ -201,7 +273,7 @@ func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *D
 	case s.settings.deadLetter == "":
 		d.Lost[s.Queue]++
 	default:
-		switch b.put(t, s.settings.deadLetter, m) {
+		switch b.put(t, s.settings.deadLetter, m, true) {
 		case "arrived":
 			d.DeadLettered[s.Queue]++
 		case "duplicate":
@@ -212,37 +284,43 @@ func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *D
 	}
 }
 
-// put delivers to a queue (sns.md 5). A FIFO queue gets group and effective id, and applies its own
-// rules to them, but does not compare contents. A standard queue gets neither of them.
-func (b *Broker) put(t *Topic, name string, m Message) string {
+// put delivers to a queue (sns.md 5). A FIFO queue gets group, partition key and effective id, and
+// applies its own rules to them, but does not compare contents. A standard queue gets none of them. A
+// queue that needs a group takes a message without one only as a dead letter.
+func (b *Broker) put(t *Topic, name string, m Message, dead bool) string {
 	q := b.queues[name]
-	if q == nil || q.FIFO && !t.FIFO {
+	if q == nil || q.FIFO && !t.FIFO || q.needsGroup() && m.Group == "" && !dead {
 		return "failed"
 	}
+	v := reservedValues{}
 	if !q.FIFO {
 		m.DedupID = ""
 		if t.FIFO {
 			m.Group = ""
 		}
 	}
+	if q.FIFO {
+		v.partition = m.Sent.Published.Partition
+	}
+	m.Partition = v.partition
 	if m.Grouped = m.Group != ""; m.Grouped {
 		m.Sent.Group = &m.Group
 	}
 	ids := []string{m.DedupID}
 	// A replayed delivery is not deduplicated by the queue (sns.md 9).
-	deduplicates := q.FIFO && !q.Settings.DeduplicationOff && (!m.Sent.Published.Replayed)
+	deduplicates := q.FIFO && !q.Settings.DeduplicationOff && !m.Sent.Published.Replayed && m.DedupID != ""
 	if deduplicates {
-		if b.original(&q.history, ids, m.Group, "") != nil {
+		if b.original(&q.history, ids, m.Group, v.partition) != nil {
 			return "duplicate"
 		}
 		if b.historyFull(&q.history, 1) {
 			return "failed"
 		}
 	}
-	m.ID, m.SentAt, m.TimeToLive = b.newMessageID(), b.now, q.timeToLive(0)
-	b.place(q, &m, nil, reservedValues{})
+	m.ID, m.SentAt, m.TimeToLive = b.newMessageID(), b.now, q.timeToLive(m.Sent.Published.TimeToLive)
+	b.place(q, &m, nil, v)
 	if deduplicates {
-		b.remember(&q.history, ids, m.Group, "", m.ID, m.Number)
+		b.remember(&q.history, ids, m.Group, v.partition, m.ID, m.Number)
 	}
 	return "arrived"
 }

@@ -16,6 +16,7 @@ type Topic struct {
 	settings      topicSettings
 	Subscriptions []*Subscription // in the order of their creation
 	archive       []archived      // in the order of publication
+	scheduled     []archived      // in the order of acceptance; At is the time of publication
 	archivedSince int64           // nothing before it may be replayed
 	changedAt     int64
 }
@@ -23,8 +24,10 @@ type Topic struct {
 // topicSettings contains the attributes of a topic that have rules, and the texts of the others.
 type topicSettings struct {
 	Deduplication
-	archiveDays int64 // 0: no archive
-	inert       map[string]string
+	archiveDays             int64 // 0: no archive
+	groupOptional, reserved bool
+	profile                 string
+	inert                   map[string]string
 }
 
 func topicNotFound() *Error { return &Error{"NotFound", "Topic does not exist"} }
@@ -45,7 +48,7 @@ var inertTopicAttributes = []string{
 // sns.md contains few of them.
 func (b *Broker) assignTopic(s topicSettings, fifo, change bool, given map[string]string) (topicSettings, *Error) {
 	s.inert = maps.Clone(s.inert)
-	was := s.Scope
+	before := s
 	for _, name := range attributesOrder(given) {
 		value := given[name]
 		if slices.Contains(inertTopicAttributes, name) {
@@ -55,6 +58,10 @@ func (b *Broker) assignTopic(s topicSettings, fifo, change bool, given map[strin
 		if name == "FifoTopic" && !change {
 			continue
 		}
+		if name == "CompatibilityProfile" && (value == "aws" || value == "servicebus") {
+			s.profile = value
+			continue
+		}
 		if !fifo || name == "FifoTopic" || !assignTopicRule(&s, name, value, b.minimumWindow()) {
 			return s, invalidTopic("")
 		}
@@ -62,11 +69,25 @@ func (b *Broker) assignTopic(s topicSettings, fifo, change bool, given map[strin
 	if s.IDAndContent && !s.ContentBased {
 		return s, invalidTopic("")
 	}
-	// sns.md 3.1: it can change from Topic to MessageGroup, but not back.
-	if change && was == scopeGroup && s.Scope != scopeGroup {
+	// Two names of one setting must not contradict each other.
+	scope, throughput := given["DeduplicationScope"], given["FifoThroughputScope"]
+	if scope != "" && throughput != "" && (scope == scopeGroup) != (throughput == "MessageGroup") {
+		return s, invalidTopic("")
+	}
+	if change && !s.follows(before) {
 		return s, invalidTopic("")
 	}
 	return s, nil
+}
+
+// follows reports whether a topic may change from other settings to these.
+func (s topicSettings) follows(before topicSettings) bool {
+	// sns.md 3.1: it can change from Topic to MessageGroup, but not back.
+	if before.Scope == scopeGroup && s.Scope != scopeGroup {
+		return false
+	}
+	// servicebus.md 5.2: these are given at creation only.
+	return s.DeduplicationOff == before.DeduplicationOff && s.groupOptional == before.groupOptional && s.profile == before.profile
 }
 
 func assignTopicRule(s *topicSettings, name, value string, least int64) (ok bool) {
@@ -79,7 +100,24 @@ func assignTopicRule(s *topicSettings, name, value string, least int64) (ok bool
 		s.Window, ok = wholeNumber(value)
 		ok = ok && s.Window >= least && s.Window <= 604_800
 	case "FifoThroughputScope":
-		s.Scope, ok = pick(value == "MessageGroup", scopeGroup, scopeQueue), value == "MessageGroup" || value == "Topic"
+		ok = value == "MessageGroup" || value == "Topic"
+		if value == "MessageGroup" {
+			s.Scope = scopeGroup
+		} else if s.Scope == scopeGroup {
+			s.Scope = scopeQueue
+		}
+	case "DeduplicationScope":
+		s.Scope, ok = value, value == scopeQueue || value == scopeGroup || value == scopePartition
+	case "DeduplicationEnabled":
+		s.DeduplicationOff, ok = truth(value)
+		s.DeduplicationOff = !s.DeduplicationOff
+	case "MessageGroupIdMode":
+		s.groupOptional, ok = value == "Optional", value == "Optional" || value == "Required"
+	case "MaxDeduplicationEntries":
+		s.MaxEntries, ok = wholeNumber(value)
+		ok = ok && s.MaxEntries >= 0
+	case "ReservedAttributesEnabled":
+		s.reserved, ok = truth(value)
 	case "ArchivePolicy":
 		s.archiveDays, ok = archivePolicy(value)
 	}
@@ -94,7 +132,10 @@ func (b *Broker) CreateTopic(name, arn string, given, tags map[string]string) *E
 	if fifo != wantsFIFO {
 		return invalidTopic("Topic Name")
 	}
-	s := topicSettings{Deduplication: Deduplication{Scope: scopeQueue, Window: 300}, inert: map[string]string{}}
+	s := topicSettings{Deduplication: Deduplication{Scope: scopeQueue, Window: 300}, profile: "aws", inert: map[string]string{}}
+	if given["CompatibilityProfile"] == "servicebus" {
+		s.Window = 600
+	}
 	wanted, err := b.assignTopic(s, fifo, false, given)
 	if err != nil {
 		return err
@@ -134,7 +175,19 @@ func (s topicSettings) text(name string) string {
 	case "DeduplicationWindowSeconds":
 		return messageIDText(int(s.Window))
 	case "FifoThroughputScope":
+		return pick(s.Scope == scopeGroup, "MessageGroup", "Topic")
+	case "DeduplicationScope":
 		return s.Scope
+	case "DeduplicationEnabled":
+		return pick(s.DeduplicationOff, "false", "true")
+	case "MessageGroupIdMode":
+		return pick(s.groupOptional, "Optional", "Required")
+	case "MaxDeduplicationEntries":
+		return messageIDText(int(s.MaxEntries))
+	case "ReservedAttributesEnabled":
+		return pick(s.reserved, "true", "false")
+	case "CompatibilityProfile":
+		return s.profile
 	case "ArchivePolicy":
 		return messageIDText(int(s.archiveDays))
 	}

@@ -62,7 +62,7 @@ type (
 		remove  bool
 	}
 	cancel struct {
-		name    string
+		name    string // a queue, or "topic " and a topic
 		numbers []numberRef
 		forget  bool
 	}
@@ -85,7 +85,7 @@ func (w *world) lock(l lockRef) queue.SessionRef {
 }
 
 func (w *world) number(n numberRef) queue.SequenceNumber {
-	if list := w.numbers[n.step]; n.index < len(list) {
+	if list := w.numbers[n.step]; n.index < len(list) && list[n.index] != 0 { // 0: of a standard queue
 		return list[n.index]
 	}
 	return queue.SequenceNumber(1<<40 + n.step<<4 + n.index)
@@ -179,7 +179,11 @@ func (c fetch) command(w *world) queue.Command {
 }
 
 func (c cancel) command(w *world) queue.Command {
-	return &queue.CancelScheduled{Queue: c.name, Sequences: w.allNumbers(c.numbers), ForgetDeduplicationID: c.forget}
+	cmd := &queue.CancelScheduled{Queue: c.name, Sequences: w.allNumbers(c.numbers), ForgetDeduplicationID: c.forget}
+	if name, topic := strings.CutPrefix(c.name, "topic "); topic {
+		cmd.Queue, cmd.Topic = "", name
+	}
+	return cmd
 }
 
 func (c forgetID) command(*world) queue.Command {

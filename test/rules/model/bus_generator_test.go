@@ -247,6 +247,17 @@ func (g *generator) sawBus(s step) {
 				g.soon = append(g.soon, fetch{name: c.name, lock: c.lock, numbers: []numberRef{n}, remove: g.oneIn(3)})
 			}
 		}
+	case publish:
+		for i, e := range c.entries {
+			if e.EnqueueAt == nil {
+				continue
+			}
+			n := numberRef{s.id, i}
+			g.bus.scheduled["topic "+c.topic] = keep(g.bus.scheduled["topic "+c.topic], n)
+			if g.oneIn(4) {
+				g.soon = append(g.soon, g.cancelPublish(topicKind{name: c.topic}, n))
+			}
+		}
 	case send:
 		for i, e := range c.entries {
 			if e.EnqueueAt == nil && !slices.ContainsFunc(e.Attributes,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/session"
@@ -102,6 +103,9 @@ func (w *world) compareTopics(view queue.View) string {
 		if text := w.compareReplays(view, t); text != "" {
 			return text
 		}
+		if text := w.compareScheduled(view, t); text != "" {
+			return t.Name + ": " + text
+		}
 		tags, err := view.TopicTags(t.Name)
 		has := map[string]string{}
 		for _, tag := range tags {
@@ -113,6 +117,24 @@ func (w *world) compareTopics(view queue.View) string {
 	}
 	if got := view.ListTopics("", 1000); !slices.Equal(got, names) {
 		return fmt.Sprintf("topics: product %v, model %v", got, names)
+	}
+	return ""
+}
+
+// compareScheduled compares the messages that a topic publishes later.
+func (w *world) compareScheduled(view queue.View, t *reference.Topic) string {
+	got, err := view.ScheduledPublications(t.Name, 0, 1<<20)
+	if err != nil {
+		return err.Error()
+	}
+	want := t.Scheduled()
+	if len(got) != len(want) {
+		return fmt.Sprintf("scheduled: product %d, model %d", len(got), len(want))
+	}
+	for i, s := range want {
+		if text := w.oracle.CompareScheduled(t.Name, got[i], s); text != "" {
+			return fmt.Sprintf("scheduled message %d: %s", i, text)
+		}
 	}
 	return ""
 }
@@ -181,9 +203,13 @@ func (w *world) countBus(s step, want oracle.Answer) {
 		if p.Duplicate {
 			w.hits["published again"]++
 		}
+		if p.FirstScheduled {
+			w.hits["published again, still scheduled"]++
+		}
 	}
 	w.hits["arrived from a topic"] += want.Deliveries.Arrived
 	w.hits["filtered"] += want.Deliveries.Filtered
+	w.hits["published on schedule"] += want.Deliveries.Scheduled
 	for what, by := range map[string]map[string]int{
 		"deduplicated by a queue": want.Deliveries.Deduplicated, "dead letter of a subscription": want.Deliveries.DeadLettered,
 		"lost by a subscription": want.Deliveries.Lost,
@@ -211,6 +237,10 @@ func (w *world) countBus(s step, want oracle.Answer) {
 			w.hits[c.how+" in a session"] += done
 		}
 	case cancel:
+		if strings.HasPrefix(c.name, "topic ") {
+			w.hits["cancelled in a topic"] += done
+			break
+		}
 		w.hits["cancelled"] += done
 		if c.forget {
 			w.hits["cancelled and forgotten"] += done

@@ -28,6 +28,10 @@ func (w *world) compare(s step, cmd queue.Command, result queue.Result, refusal 
 		for i := range r.Entries {
 			w.numbers[s.id] = append(w.numbers[s.id], r.Entries[i].Sequence)
 		}
+	case queue.Published:
+		for i := range r.Entries {
+			w.numbers[s.id] = append(w.numbers[s.id], r.Entries[i].Sequence)
+		}
 	case queue.SessionLocked:
 		if r.SessionID != "" {
 			w.locks[s.id] = queue.SessionRef{SessionID: r.SessionID, Token: r.Token.String()}

@@ -57,11 +57,21 @@ func (w *world) tryExplanations(s step, q *reference.Queue, peeked []queue.Peeke
 	return ""
 }
 
-// copied returns a copy of the product.
+// copied returns a copy of the product without the scheduled messages of topics: explanations of a
+// queue are about the messages that it has.
 func (w *world) copied() *queue.Broker {
 	b, err := restore(w.plain().Freeze())
 	if err != nil {
 		panic(err) // caught and reported with its step
+	}
+	for _, t := range w.model.Topics() {
+		list, _ := b.View().ScheduledPublications(t.Name, 0, 1<<20) // the topic exists
+		for _, p := range list {
+			cmd := &queue.CancelScheduled{Topic: t.Name, Sequences: []queue.SequenceNumber{p.Sequence}}
+			if _, err := b.Apply(b.Now(), cmd); err != nil {
+				panic(err)
+			}
+		}
 	}
 	return b
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
@@ -102,6 +103,18 @@ func (c publish) command(*world) queue.Command {
 		}
 		if e.Dedup != nil {
 			p.DeduplicationID, p.DeduplicationIDGiven = *e.Dedup, true
+		}
+		if e.EnqueueAt != nil || e.Partition != nil || e.TimeToLive != nil {
+			p.Options = &queue.SendOptions{}
+		}
+		if e.EnqueueAt != nil {
+			p.Options.EnqueueAt = queue.Timestamp(*e.EnqueueAt)
+		}
+		if e.Partition != nil {
+			p.Options.PartitionKey = *e.Partition
+		}
+		if e.TimeToLive != nil {
+			p.Options.TimeToLive = logtime.Duration(*e.TimeToLive)
 		}
 		for _, a := range e.Attributes {
 			p.Attributes = append(p.Attributes, queue.MessageAttribute{Name: a.Name, DataType: a.Type, Value: a.Value})

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,9 @@ type topicKind struct {
 	fifo    bool
 	content bool
 	fixed   attributes
+	off     bool // DeduplicationEnabled=false
+	lone    bool // messages may have no group
+	keyed   bool // messages carry partition keys
 }
 
 func topicKinds() []topicKind {
@@ -24,6 +28,10 @@ func topicKinds() []topicKind {
 		{name: "both.fifo", fifo: true, content: true, fixed: attributes{"ContentDeduplicationMode": "IdAndContent"}},
 		{name: "grouped.fifo", fifo: true, fixed: attributes{"FifoThroughputScope": "MessageGroup"}},
 		{name: "archived.fifo", fifo: true, content: true, fixed: attributes{"ArchivePolicy": `{"MessageRetentionPeriod":"1"}`}},
+		{name: "off.fifo", fifo: true, off: true, fixed: attributes{"DeduplicationEnabled": "false"}},
+		{name: "bus.fifo", fifo: true, lone: true, keyed: true, fixed: attributes{"CompatibilityProfile": "servicebus",
+			"DeduplicationScope": "partitionKey", "MessageGroupIdMode": "Optional", "ReservedAttributesEnabled": "true"}},
+		{name: "capped.fifo", fifo: true, content: true, fixed: attributes{"MaxDeduplicationEntries": "4"}},
 		{name: "plain"},
 	}
 }
@@ -32,6 +40,10 @@ func topicKinds() []topicKind {
 func (g *generator) chooseTopics(seed uint64) {
 	all := topicKinds()
 	chosen := g.rng.Perm(len(all))[:2]
+	archived := slices.IndexFunc(all, func(t topicKind) bool { return t.fixed["ArchivePolicy"] != "" })
+	if g.oneIn(2) && !slices.Contains(chosen, archived) { // replays need many commands
+		chosen[0] = archived
+	}
 	if seed%3 == 0 {
 		chosen = nil
 	}
@@ -66,8 +78,10 @@ func (t topicKind) change(g *generator) attributes {
 	switch g.rng.IntN(12) {
 	case 0, 1, 2, 3, 4:
 		return attributes{"DeduplicationWindowSeconds": pickOf(g, "1", "2", "5", "20", "300", "604800")}
-	case 5, 6:
+	case 5:
 		return attributes{"FifoThroughputScope": "MessageGroup"}
+	case 6:
+		return t.extension(g)
 	case 7:
 		return attributes{"FifoThroughputScope": "Topic", "DeduplicationWindowSeconds": pickOf(g, "2", "20")}
 	case 8:
@@ -85,6 +99,27 @@ func (t topicKind) change(g *generator) attributes {
 	}
 	return attributes{"ArchivePolicy": pickOf(g, "{}", archiveDays(1), archiveDays(1), archiveDays(2), archiveDays(5), archiveDays(0),
 		archiveDays(366), "null")}
+}
+
+// extension changes an attribute that SNS does not have.
+func (t topicKind) extension(g *generator) attributes {
+	switch g.rng.IntN(6) {
+	case 0:
+		return attributes{"DeduplicationScope": pickOf(g, "queue", "messageGroup", "partitionKey", "partitionKey")}
+	case 1:
+		return attributes{"DeduplicationScope": pickOf(g, "queue", "messageGroup", "partitionKey"),
+			"FifoThroughputScope": pickOf(g, "Topic", "MessageGroup")}
+	case 2:
+		return attributes{"ReservedAttributesEnabled": pickOf(g, "true", "false")}
+	case 3:
+		if t.fixed["MaxDeduplicationEntries"] != "" {
+			return attributes{"MaxDeduplicationEntries": pickOf(g, "2", "4", "0")}
+		}
+		return attributes{"MaxDeduplicationEntries": "0"}
+	case 4:
+		return attributes{"DeduplicationEnabled": pickOf(g, "true", "false")}
+	}
+	return attributes{"MessageGroupIdMode": pickOf(g, "Optional", "Required")}
 }
 
 func archiveDays(days int) string {
@@ -152,6 +187,9 @@ func (g *generator) topicAction() action {
 	if len(g.subscribed) > 0 {
 		sub = pickOf(g, g.subscribed...)
 	}
+	if t.fixed["ArchivePolicy"] != "" && g.oneIn(12) {
+		return setSubscription{sub, attributes{"ReplayPolicy": g.replayPolicy()}}
+	}
 	switch n := g.rng.IntN(1000); {
 	case n < 60:
 		return g.subscribe(t)
@@ -168,10 +206,19 @@ func (g *generator) topicAction() action {
 		return deleteTopic{t.name}
 	case n < 255:
 		return replayStep{sub, pickOf(g, 1, 2, 100)}
-	case n < 264:
+	case n < 300 && t.fifo:
+		return g.cancelPublish(t, newest(g, g.bus.scheduled["topic "+t.name]))
+	case n < 309:
 		return tagTopic{t.name, attributes{"k": pickOf(g, "v", "w")}, []string{"l"}}
 	}
 	return g.publish(t)
+}
+
+func (g *generator) cancelPublish(t topicKind, n numberRef) action {
+	if n == (numberRef{}) {
+		n.step = -1
+	}
+	return cancel{"topic " + t.name, []numberRef{n}, g.oneIn(2)}
 }
 
 func (g *generator) subscriptionChange() attributes {
@@ -230,11 +277,14 @@ func (g *generator) publishEntry(t topicKind) reference.PublishEntry {
 			e.Attributes = append(e.Attributes, reference.Attribute{Name: "many" + strconv.Itoa(i), Type: "String", Value: "v"})
 		}
 	}
-	if t.fifo || g.oneIn(2) {
+	if t.fifo && !t.lone || g.oneIn(2) {
 		e.Group = new(pickOf(g, "a", "b", "c"))
 	}
+	if t.fifo {
+		g.publishOptions(t, &e)
+	}
 	switch {
-	case !t.fifo, t.content && g.oneIn(2):
+	case !t.fifo, (t.content || t.off) && g.oneIn(2):
 	case g.oneIn(3):
 		g.unique++
 		e.Dedup = new("u" + strconv.Itoa(g.unique))
@@ -247,6 +297,34 @@ func (g *generator) publishEntry(t topicKind) reference.PublishEntry {
 		g.spoilPublish(t, &e)
 	}
 	return e
+}
+
+// publishOptions sometimes schedules a message or gives it a partition key, by options or by reserved
+// attributes.
+func (g *generator) publishOptions(t topicKind, e *reference.PublishEntry) {
+	at := g.w.model.Now() + pickOf(g, int64(-1000), 1, 500, 500, 1000, 5000, 30_000)
+	if g.oneIn(5) {
+		e.EnqueueAt = &at
+	} else if t.fixed["ReservedAttributesEnabled"] != "" && g.oneIn(4) || g.oneIn(60) {
+		e.Attributes = append(e.Attributes, g.scheduled(at))
+	}
+	if g.oneIn(12) {
+		e.TimeToLive = new(pickOf(g, int64(-1), 1, 999, 1000, 2000, 5000, 30_000))
+	}
+	if !t.keyed && !g.oneIn(12) {
+		return
+	}
+	key := pickOf(g, "p", "q")
+	if e.Group != nil && !g.oneIn(20) {
+		key = *e.Group
+	}
+	switch {
+	case g.oneIn(3):
+	case g.oneIn(2):
+		e.Partition = &key
+	default:
+		e.Attributes = append(e.Attributes, reference.Attribute{Name: partitionName, Type: "String", Value: key})
+	}
 }
 
 // spoilPublish makes one part of an entry invalid.

@@ -141,6 +141,7 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 			return each(func() error { return r.AddTopicDeduplication([]queue.DeduplicationRecord{x}) })
 		})
 		t.Archive(func(x queue.ArchivedRecord) bool { return each(func() error { return r.AddArchived(x) }) })
+		t.Scheduled(func(x queue.ScheduledRecord) bool { return each(func() error { return r.AddScheduled(x) }) })
 		return err == nil
 	})
 	if err != nil {
@@ -212,6 +213,7 @@ type topicState struct {
 	Record        queue.TopicRecord
 	Subscriptions []queue.SubscriptionRecord
 	Deduplication []queue.DeduplicationRecord
+	Scheduled     []queue.ScheduledRecord
 }
 
 func walk(f *queue.Frozen) state {
@@ -232,6 +234,7 @@ func walk(f *queue.Frozen) state {
 		one := topicState{Record: t.Record()}
 		t.Subscriptions(func(x queue.SubscriptionRecord) bool { one.Subscriptions = append(one.Subscriptions, x); return true })
 		t.Deduplication(func(x queue.DeduplicationRecord) bool { one.Deduplication = append(one.Deduplication, x); return true })
+		t.Scheduled(func(x queue.ScheduledRecord) bool { one.Scheduled = append(one.Scheduled, x); return true })
 		s.Topics = append(s.Topics, one)
 		return true
 	})

@@ -11,15 +11,19 @@ import (
 )
 
 // settlement makes a call of the service Messages that ends deliveries, each on its own.
-// The error is that of the call, or a *BatchError. A repeated call may
-// find a lock lost because its first attempt succeeded: then the outcome is unknown.
 func settlement[In, Out any](ctx context.Context, c *Client, in *In,
 	method func(seriatimpb.MessagesClient, context.Context, *In, ...grpc.CallOption) (*Out, error),
 	outcomes func(*Out) []*seriatimpb.Outcome,
 ) error {
 	out, repeated, err := call(ctx, c, true, seriatimpb.NewMessagesClient, method, in)
+	return settlementError(outcomes(out), repeated, err)
+}
+
+// settlementError returns the error of a call, or a *BatchError. A repeated call may find a lock lost
+// because its first attempt succeeded: then the outcome is unknown.
+func settlementError(outcomes []*seriatimpb.Outcome, repeated bool, err error) error {
 	if err == nil {
-		err = batchError(outcomes(out))
+		err = batchError(outcomes)
 	}
 	var failure *FailureError
 	if repeated && errors.As(err, &failure) && (failure.Code == codes.Aborted || failure.Code == codes.NotFound) {

@@ -160,15 +160,37 @@ func (c *Client) withTopicID(topic string, m *TopicMessage) *TopicMessage {
 	}
 	id := newID()
 	return &TopicMessage{Message: m.GetMessage(), BodyBytes: m.BodyBytes, Amqp: m.GetAmqp(), Subject: m.Subject,
-		Attributes: m.GetAttributes(), GroupId: m.GroupId,
-		DeduplicationId: &id}
+		Attributes: m.GetAttributes(), GroupId: m.GroupId, DeduplicationId: &id, TraceHeader: m.GetTraceHeader(),
+		PartitionKey: m.GetPartitionKey(), EnqueueAtMs: m.GetEnqueueAtMs()}
+}
+
+// ScheduledPublish is a message that a topic publishes later.
+type ScheduledPublish = seriatimpb.ScheduledPublish
+
+// ScheduledPublishes lists up to 100 messages that a FIFO topic publishes later, from a sequence number
+// on. It returns the number to continue from, 0 at the end. EnqueueAtMs of a message in a Publish
+// schedules it.
+func (c *Client) ScheduledPublishes(ctx context.Context, topic string, from uint64, limit int32) (messages []*ScheduledPublish,
+	next uint64, err error) {
+	in := &seriatimpb.ListScheduledPublishesRequest{Topic: topic, FromSequenceNumber: from, MaxMessages: limit}
+	out, err := Call(ctx, c, true, seriatimpb.NewTopicsClient, seriatimpb.TopicsClient.ListScheduledPublishes, in)
+	return out.GetMessages(), out.GetNextSequenceNumber(), err
+}
+
+// CancelScheduledPublishes is CancelScheduled for a topic.
+func (c *Client) CancelScheduledPublishes(ctx context.Context, topic string, forget bool, numbers ...uint64) error {
+	in := &seriatimpb.CancelScheduledPublishesRequest{Topic: topic, SequenceNumbers: numbers, ForgetDeduplicationId: forget}
+	out, repeated, err := call(ctx, c, true, seriatimpb.NewTopicsClient, seriatimpb.TopicsClient.CancelScheduledPublishes, in)
+	return settlementError(out.GetOutcomes(), repeated, err)
 }
 
 // NewPublisher returns a publisher for a topic. Close it at the end. The end of ctx fails the
 // messages without an answer.
 func (c *Client) NewPublisher(ctx context.Context, topic string) *Publisher {
 	return newPipeline(ctx, c, streamKind[TopicMessage, PublishResult]{
-		fifo: isFIFO(topic), size: func(m *TopicMessage) int { return len(m.GetMessage()) }, failure: (*PublishResult).GetFailure,
+		fifo: isFIFO(topic), size: func(m *TopicMessage) int {
+			return len(m.GetMessage()) + len(m.GetBodyBytes()) + len(m.GetAmqp().GetSections()) + len(m.GetAmqp().GetBody())
+		}, failure: (*PublishResult).GetFailure,
 		withID: func(m *TopicMessage) *TopicMessage { return c.withTopicID(topic, m) },
 		open: func(ctx context.Context, e *endpoint) (frames[TopicMessage, PublishResult], error) {
 			stream, err := e.topics.PublishStream(ctx)

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -56,6 +58,32 @@ func TestTopics(t *testing.T) {
 	clustertest.Check(t, c.DeleteTopic(ctx, topic))
 	if _, err := c.TopicAttributes(ctx, topic); status.Code(err) != codes.NotFound {
 		t.Errorf("%v", err)
+	}
+}
+
+// A message with a time is listed until it is cancelled. A message that has lost its number is not
+// found, under the number that the caller sent.
+func TestScheduledPublishes(t *testing.T) {
+	c, _ := newClient(t, "n1")
+	ctx := t.Context()
+	topic, name := subscribed(t, c, ".fifo")
+	later := time.Now().Add(time.Hour).UnixMilli()
+	results, err := c.Publish(ctx, topic, &client.TopicMessage{Message: "a", GroupId: new("g"), EnqueueAtMs: later, PartitionKey: "g"},
+		&client.TopicMessage{Message: "b", GroupId: new("g")})
+	clustertest.Must(t, err)
+	number := results[0].GetSequenceNumber()
+	list, next, err := c.ScheduledPublishes(ctx, topic, 0, 10)
+	if err != nil || next != 0 || len(list) != 1 || list[0].GetMessage().GetMessage() != "a" || list[0].GetSequenceNumber() != number ||
+		list[0].GetMessage().GetEnqueueAtMs() != later || list[0].GetMessage().GetPartitionKey() != "g" {
+		t.Fatalf("scheduled %v, next %d, %v", list, next, err)
+	}
+	clustertest.Check(t, c.CancelScheduledPublishes(ctx, topic, true, number))
+	if err := c.CancelScheduledPublishes(ctx, topic, true, number); client.Reason(err) != "MessageNotFound" ||
+		!strings.Contains(err.Error(), fmt.Sprint(number)) {
+		t.Errorf("cancelled again: %v", err)
+	}
+	if got := bodies(receive(t, c, name)); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("delivered %v", got)
 	}
 }
 

@@ -1621,12 +1621,20 @@ type TopicMessage struct {
 	Message    string                 `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	Subject    *string                `protobuf:"bytes,2,opt,name=subject,proto3,oneof" json:"subject,omitempty"`
 	Attributes map[string]*Attribute  `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	GroupId    *string                `protobuf:"bytes,4,opt,name=group_id,json=groupId,proto3,oneof" json:"group_id,omitempty"` // required by FIFO topics
+	// Required by FIFO topics without MessageGroupIdMode=Optional.
+	GroupId *string `protobuf:"bytes,4,opt,name=group_id,json=groupId,proto3,oneof" json:"group_id,omitempty"`
 	// FIFO topics only; subscribed queues get it, too. Absent: computed from the content, if the
 	// topic has ContentBasedDeduplication.
 	DeduplicationId *string `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
 	// AWSTraceHeader of the messages that queues receive.
 	TraceHeader string `protobuf:"bytes,6,opt,name=trace_header,json=traceHeader,proto3" json:"trace_header,omitempty"`
+	// FIFO topics only: with DeduplicationScope=partitionKey, a deduplication id is unique within
+	// this key. It must equal the group id if both are given.
+	PartitionKey string `protobuf:"bytes,7,opt,name=partition_key,json=partitionKey,proto3" json:"partition_key,omitempty"`
+	// FIFO topics only: the time, in milliseconds since 1970, at which the topic publishes the
+	// message as if it came then. Duplicates are detected by this call, not at that time. 0 or a
+	// past time: at once.
+	EnqueueAtMs int64 `protobuf:"varint,8,opt,name=enqueue_at_ms,json=enqueueAtMs,proto3" json:"enqueue_at_ms,omitempty"`
 	// Instead of message, as in OutgoingMessage. Subscriptions without raw delivery get text.
 	BodyBytes     []byte       `protobuf:"bytes,20,opt,name=body_bytes,json=bodyBytes,proto3,oneof" json:"body_bytes,omitempty"`
 	Amqp          *AMQPContent `protobuf:"bytes,21,opt,name=amqp,proto3" json:"amqp,omitempty"`
@@ -1706,6 +1714,20 @@ func (x *TopicMessage) GetTraceHeader() string {
 	return ""
 }
 
+func (x *TopicMessage) GetPartitionKey() string {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return ""
+}
+
+func (x *TopicMessage) GetEnqueueAtMs() int64 {
+	if x != nil {
+		return x.EnqueueAtMs
+	}
+	return 0
+}
+
 func (x *TopicMessage) GetBodyBytes() []byte {
 	if x != nil {
 		return x.BodyBytes
@@ -1722,10 +1744,12 @@ func (x *TopicMessage) GetAmqp() *AMQPContent {
 
 // PublishResult is the result of one message.
 type PublishResult struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Failure        *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"` // in PublishStream only; if set, the other fields are empty
-	MessageId      string                 `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	SequenceNumber uint64                 `protobuf:"varint,3,opt,name=sequence_number,json=sequenceNumber,proto3" json:"sequence_number,omitempty"` // 0 on standard topics
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Failure   *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"` // in PublishStream only; if set, the other fields are empty
+	MessageId string                 `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// 0 on standard topics. That of a scheduled message cancels it; the topic publishes the
+	// message under a new number.
+	SequenceNumber uint64 `protobuf:"varint,3,opt,name=sequence_number,json=sequenceNumber,proto3" json:"sequence_number,omitempty"`
 	// True if nothing was delivered because the topic remembers the deduplication id: id, number
 	// and time are then those of the first message. Absent if the node repeated the publish: the
 	// first message may then be from its own first attempt.
@@ -1733,8 +1757,10 @@ type PublishResult struct {
 	// When the message, or for a duplicate the first one, was accepted: log time, milliseconds
 	// since 1970.
 	FirstAcceptedAtMs int64 `protobuf:"varint,5,opt,name=first_accepted_at_ms,json=firstAcceptedAtMs,proto3" json:"first_accepted_at_ms,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Of a duplicate: the first message is still scheduled, so that sequence_number can cancel it.
+	FirstIsScheduled bool `protobuf:"varint,6,opt,name=first_is_scheduled,json=firstIsScheduled,proto3" json:"first_is_scheduled,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *PublishResult) Reset() {
@@ -1800,6 +1826,13 @@ func (x *PublishResult) GetFirstAcceptedAtMs() int64 {
 		return x.FirstAcceptedAtMs
 	}
 	return 0
+}
+
+func (x *PublishResult) GetFirstIsScheduled() bool {
+	if x != nil {
+		return x.FirstIsScheduled
+	}
+	return false
 }
 
 type PublishRequest struct {
@@ -2018,6 +2051,283 @@ func (x *PublishStreamResponse) GetUnansweredMax() uint32 {
 	return 0
 }
 
+type ListScheduledPublishesRequest struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Topic              string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	FromSequenceNumber uint64                 `protobuf:"varint,2,opt,name=from_sequence_number,json=fromSequenceNumber,proto3" json:"from_sequence_number,omitempty"`
+	MaxMessages        int32                  `protobuf:"varint,3,opt,name=max_messages,json=maxMessages,proto3" json:"max_messages,omitempty"` // 1 to 100; 0: 10
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *ListScheduledPublishesRequest) Reset() {
+	*x = ListScheduledPublishesRequest{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListScheduledPublishesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListScheduledPublishesRequest) ProtoMessage() {}
+
+func (x *ListScheduledPublishesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListScheduledPublishesRequest.ProtoReflect.Descriptor instead.
+func (*ListScheduledPublishesRequest) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ListScheduledPublishesRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ListScheduledPublishesRequest) GetFromSequenceNumber() uint64 {
+	if x != nil {
+		return x.FromSequenceNumber
+	}
+	return 0
+}
+
+func (x *ListScheduledPublishesRequest) GetMaxMessages() int32 {
+	if x != nil {
+		return x.MaxMessages
+	}
+	return 0
+}
+
+type ListScheduledPublishesResponse struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Messages           []*ScheduledPublish    `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	NextSequenceNumber uint64                 `protobuf:"varint,2,opt,name=next_sequence_number,json=nextSequenceNumber,proto3" json:"next_sequence_number,omitempty"` // to continue from; 0: there are no more
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *ListScheduledPublishesResponse) Reset() {
+	*x = ListScheduledPublishesResponse{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListScheduledPublishesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListScheduledPublishesResponse) ProtoMessage() {}
+
+func (x *ListScheduledPublishesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListScheduledPublishesResponse.ProtoReflect.Descriptor instead.
+func (*ListScheduledPublishesResponse) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *ListScheduledPublishesResponse) GetMessages() []*ScheduledPublish {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+func (x *ListScheduledPublishesResponse) GetNextSequenceNumber() uint64 {
+	if x != nil {
+		return x.NextSequenceNumber
+	}
+	return 0
+}
+
+type ScheduledPublish struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Message        *TopicMessage          `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	MessageId      string                 `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	SequenceNumber uint64                 `protobuf:"varint,3,opt,name=sequence_number,json=sequenceNumber,proto3" json:"sequence_number,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ScheduledPublish) Reset() {
+	*x = ScheduledPublish{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduledPublish) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduledPublish) ProtoMessage() {}
+
+func (x *ScheduledPublish) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduledPublish.ProtoReflect.Descriptor instead.
+func (*ScheduledPublish) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ScheduledPublish) GetMessage() *TopicMessage {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *ScheduledPublish) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
+func (x *ScheduledPublish) GetSequenceNumber() uint64 {
+	if x != nil {
+		return x.SequenceNumber
+	}
+	return 0
+}
+
+type CancelScheduledPublishesRequest struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Topic           string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	SequenceNumbers []uint64               `protobuf:"varint,2,rep,packed,name=sequence_numbers,json=sequenceNumbers,proto3" json:"sequence_numbers,omitempty"`
+	// Frees the deduplication ids of the cancelled messages, so that they can be published again.
+	ForgetDeduplicationId bool `protobuf:"varint,3,opt,name=forget_deduplication_id,json=forgetDeduplicationId,proto3" json:"forget_deduplication_id,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *CancelScheduledPublishesRequest) Reset() {
+	*x = CancelScheduledPublishesRequest{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelScheduledPublishesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelScheduledPublishesRequest) ProtoMessage() {}
+
+func (x *CancelScheduledPublishesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelScheduledPublishesRequest.ProtoReflect.Descriptor instead.
+func (*CancelScheduledPublishesRequest) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *CancelScheduledPublishesRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelScheduledPublishesRequest) GetSequenceNumbers() []uint64 {
+	if x != nil {
+		return x.SequenceNumbers
+	}
+	return nil
+}
+
+func (x *CancelScheduledPublishesRequest) GetForgetDeduplicationId() bool {
+	if x != nil {
+		return x.ForgetDeduplicationId
+	}
+	return false
+}
+
+type CancelScheduledPublishesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcomes      []*Outcome             `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelScheduledPublishesResponse) Reset() {
+	*x = CancelScheduledPublishesResponse{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelScheduledPublishesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelScheduledPublishesResponse) ProtoMessage() {}
+
+func (x *CancelScheduledPublishesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelScheduledPublishesResponse.ProtoReflect.Descriptor instead.
+func (*CancelScheduledPublishesResponse) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *CancelScheduledPublishesResponse) GetOutcomes() []*Outcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
 var File_transport_grpc_topics_proto protoreflect.FileDescriptor
 
 const file_transport_grpc_topics_proto_rawDesc = "" +
@@ -2147,7 +2457,7 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x1a\n" +
 	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x18\n" +
-	"\apending\x18\x05 \x01(\bR\apending\"\xeb\x03\n" +
+	"\apending\x18\x05 \x01(\bR\apending\"\xb4\x04\n" +
 	"\fTopicMessage\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1d\n" +
 	"\asubject\x18\x02 \x01(\tH\x00R\asubject\x88\x01\x01\x12I\n" +
@@ -2156,7 +2466,9 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"attributes\x12\x1e\n" +
 	"\bgroup_id\x18\x04 \x01(\tH\x01R\agroupId\x88\x01\x01\x12.\n" +
 	"\x10deduplication_id\x18\x05 \x01(\tH\x02R\x0fdeduplicationId\x88\x01\x01\x12!\n" +
-	"\ftrace_header\x18\x06 \x01(\tR\vtraceHeader\x12\"\n" +
+	"\ftrace_header\x18\x06 \x01(\tR\vtraceHeader\x12#\n" +
+	"\rpartition_key\x18\a \x01(\tR\fpartitionKey\x12\"\n" +
+	"\renqueue_at_ms\x18\b \x01(\x03R\venqueueAtMs\x12\"\n" +
 	"\n" +
 	"body_bytes\x18\x14 \x01(\fH\x03R\tbodyBytes\x88\x01\x01\x12,\n" +
 	"\x04amqp\x18\x15 \x01(\v2\x18.seriatim.v1.AMQPContentR\x04amqp\x1aU\n" +
@@ -2167,14 +2479,15 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\b_subjectB\v\n" +
 	"\t_group_idB\x13\n" +
 	"\x11_deduplication_idB\r\n" +
-	"\v_body_bytes\"\xe9\x01\n" +
+	"\v_body_bytes\"\x97\x02\n" +
 	"\rPublishResult\x12.\n" +
 	"\afailure\x18\x01 \x01(\v2\x14.seriatim.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tR\tmessageId\x12'\n" +
 	"\x0fsequence_number\x18\x03 \x01(\x04R\x0esequenceNumber\x12!\n" +
 	"\tduplicate\x18\x04 \x01(\bH\x00R\tduplicate\x88\x01\x01\x12/\n" +
-	"\x14first_accepted_at_ms\x18\x05 \x01(\x03R\x11firstAcceptedAtMsB\f\n" +
+	"\x14first_accepted_at_ms\x18\x05 \x01(\x03R\x11firstAcceptedAtMs\x12,\n" +
+	"\x12first_is_scheduled\x18\x06 \x01(\bR\x10firstIsScheduledB\f\n" +
 	"\n" +
 	"_duplicate\"]\n" +
 	"\x0ePublishRequest\x12\x14\n" +
@@ -2189,7 +2502,25 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x15PublishStreamResponse\x12!\n" +
 	"\ffirst_number\x18\x01 \x01(\x04R\vfirstNumber\x124\n" +
 	"\aresults\x18\x02 \x03(\v2\x1a.seriatim.v1.PublishResultR\aresults\x12%\n" +
-	"\x0eunanswered_max\x18\x03 \x01(\rR\runansweredMax2\x96\r\n" +
+	"\x0eunanswered_max\x18\x03 \x01(\rR\runansweredMax\"\x8a\x01\n" +
+	"\x1dListScheduledPublishesRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x120\n" +
+	"\x14from_sequence_number\x18\x02 \x01(\x04R\x12fromSequenceNumber\x12!\n" +
+	"\fmax_messages\x18\x03 \x01(\x05R\vmaxMessages\"\x8d\x01\n" +
+	"\x1eListScheduledPublishesResponse\x129\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1d.seriatim.v1.ScheduledPublishR\bmessages\x120\n" +
+	"\x14next_sequence_number\x18\x02 \x01(\x04R\x12nextSequenceNumber\"\x8f\x01\n" +
+	"\x10ScheduledPublish\x123\n" +
+	"\amessage\x18\x01 \x01(\v2\x19.seriatim.v1.TopicMessageR\amessage\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x02 \x01(\tR\tmessageId\x12'\n" +
+	"\x0fsequence_number\x18\x03 \x01(\x04R\x0esequenceNumber\"\x9a\x01\n" +
+	"\x1fCancelScheduledPublishesRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12)\n" +
+	"\x10sequence_numbers\x18\x02 \x03(\x04R\x0fsequenceNumbers\x126\n" +
+	"\x17forget_deduplication_id\x18\x03 \x01(\bR\x15forgetDeduplicationId\"T\n" +
+	" CancelScheduledPublishesResponse\x120\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x14.seriatim.v1.OutcomeR\boutcomes2\x82\x0f\n" +
 	"\x06Topics\x12P\n" +
 	"\vCreateTopic\x12\x1f.seriatim.v1.CreateTopicRequest\x1a .seriatim.v1.CreateTopicResponse\x12P\n" +
 	"\vDeleteTopic\x12\x1f.seriatim.v1.DeleteTopicRequest\x1a .seriatim.v1.DeleteTopicResponse\x12M\n" +
@@ -2210,7 +2541,9 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x19SetSubscriptionAttributes\x12-.seriatim.v1.SetSubscriptionAttributesRequest\x1a..seriatim.v1.SetSubscriptionAttributesResponse\x12b\n" +
 	"\x11ListSubscriptions\x12%.seriatim.v1.ListSubscriptionsRequest\x1a&.seriatim.v1.ListSubscriptionsResponse\x12D\n" +
 	"\aPublish\x12\x1b.seriatim.v1.PublishRequest\x1a\x1c.seriatim.v1.PublishResponse\x12Z\n" +
-	"\rPublishStream\x12!.seriatim.v1.PublishStreamRequest\x1a\".seriatim.v1.PublishStreamResponse(\x010\x01b\x06proto3"
+	"\rPublishStream\x12!.seriatim.v1.PublishStreamRequest\x1a\".seriatim.v1.PublishStreamResponse(\x010\x01\x12q\n" +
+	"\x16ListScheduledPublishes\x12*.seriatim.v1.ListScheduledPublishesRequest\x1a+.seriatim.v1.ListScheduledPublishesResponse\x12w\n" +
+	"\x18CancelScheduledPublishes\x12,.seriatim.v1.CancelScheduledPublishesRequest\x1a-.seriatim.v1.CancelScheduledPublishesResponseb\x06proto3"
 
 var (
 	file_transport_grpc_topics_proto_rawDescOnce sync.Once
@@ -2224,7 +2557,7 @@ func file_transport_grpc_topics_proto_rawDescGZIP() []byte {
 	return file_transport_grpc_topics_proto_rawDescData
 }
 
-var file_transport_grpc_topics_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_transport_grpc_topics_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_transport_grpc_topics_proto_goTypes = []any{
 	(*CreateTopicRequest)(nil),                // 0: seriatim.v1.CreateTopicRequest
 	(*CreateTopicResponse)(nil),               // 1: seriatim.v1.CreateTopicResponse
@@ -2265,80 +2598,93 @@ var file_transport_grpc_topics_proto_goTypes = []any{
 	(*PublishResponse)(nil),                   // 36: seriatim.v1.PublishResponse
 	(*PublishStreamRequest)(nil),              // 37: seriatim.v1.PublishStreamRequest
 	(*PublishStreamResponse)(nil),             // 38: seriatim.v1.PublishStreamResponse
-	nil,                                       // 39: seriatim.v1.CreateTopicRequest.AttributesEntry
-	nil,                                       // 40: seriatim.v1.CreateTopicRequest.TagsEntry
-	nil,                                       // 41: seriatim.v1.GetTopicAttributesResponse.AttributesEntry
-	nil,                                       // 42: seriatim.v1.SetTopicAttributesRequest.AttributesEntry
-	nil,                                       // 43: seriatim.v1.TagTopicRequest.TagsEntry
-	nil,                                       // 44: seriatim.v1.ListTopicTagsResponse.TagsEntry
-	nil,                                       // 45: seriatim.v1.SubscribeRequest.AttributesEntry
-	nil,                                       // 46: seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
-	nil,                                       // 47: seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
-	nil,                                       // 48: seriatim.v1.TopicMessage.AttributesEntry
-	(*AMQPContent)(nil),                       // 49: seriatim.v1.AMQPContent
-	(*Failure)(nil),                           // 50: seriatim.v1.Failure
-	(*Attribute)(nil),                         // 51: seriatim.v1.Attribute
+	(*ListScheduledPublishesRequest)(nil),     // 39: seriatim.v1.ListScheduledPublishesRequest
+	(*ListScheduledPublishesResponse)(nil),    // 40: seriatim.v1.ListScheduledPublishesResponse
+	(*ScheduledPublish)(nil),                  // 41: seriatim.v1.ScheduledPublish
+	(*CancelScheduledPublishesRequest)(nil),   // 42: seriatim.v1.CancelScheduledPublishesRequest
+	(*CancelScheduledPublishesResponse)(nil),  // 43: seriatim.v1.CancelScheduledPublishesResponse
+	nil,                                       // 44: seriatim.v1.CreateTopicRequest.AttributesEntry
+	nil,                                       // 45: seriatim.v1.CreateTopicRequest.TagsEntry
+	nil,                                       // 46: seriatim.v1.GetTopicAttributesResponse.AttributesEntry
+	nil,                                       // 47: seriatim.v1.SetTopicAttributesRequest.AttributesEntry
+	nil,                                       // 48: seriatim.v1.TagTopicRequest.TagsEntry
+	nil,                                       // 49: seriatim.v1.ListTopicTagsResponse.TagsEntry
+	nil,                                       // 50: seriatim.v1.SubscribeRequest.AttributesEntry
+	nil,                                       // 51: seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
+	nil,                                       // 52: seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
+	nil,                                       // 53: seriatim.v1.TopicMessage.AttributesEntry
+	(*AMQPContent)(nil),                       // 54: seriatim.v1.AMQPContent
+	(*Failure)(nil),                           // 55: seriatim.v1.Failure
+	(*Outcome)(nil),                           // 56: seriatim.v1.Outcome
+	(*Attribute)(nil),                         // 57: seriatim.v1.Attribute
 }
 var file_transport_grpc_topics_proto_depIdxs = []int32{
-	39, // 0: seriatim.v1.CreateTopicRequest.attributes:type_name -> seriatim.v1.CreateTopicRequest.AttributesEntry
-	40, // 1: seriatim.v1.CreateTopicRequest.tags:type_name -> seriatim.v1.CreateTopicRequest.TagsEntry
-	41, // 2: seriatim.v1.GetTopicAttributesResponse.attributes:type_name -> seriatim.v1.GetTopicAttributesResponse.AttributesEntry
-	42, // 3: seriatim.v1.SetTopicAttributesRequest.attributes:type_name -> seriatim.v1.SetTopicAttributesRequest.AttributesEntry
-	43, // 4: seriatim.v1.TagTopicRequest.tags:type_name -> seriatim.v1.TagTopicRequest.TagsEntry
-	44, // 5: seriatim.v1.ListTopicTagsResponse.tags:type_name -> seriatim.v1.ListTopicTagsResponse.TagsEntry
-	45, // 6: seriatim.v1.SubscribeRequest.attributes:type_name -> seriatim.v1.SubscribeRequest.AttributesEntry
-	46, // 7: seriatim.v1.GetSubscriptionAttributesResponse.attributes:type_name -> seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
-	47, // 8: seriatim.v1.SetSubscriptionAttributesRequest.attributes:type_name -> seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
+	44, // 0: seriatim.v1.CreateTopicRequest.attributes:type_name -> seriatim.v1.CreateTopicRequest.AttributesEntry
+	45, // 1: seriatim.v1.CreateTopicRequest.tags:type_name -> seriatim.v1.CreateTopicRequest.TagsEntry
+	46, // 2: seriatim.v1.GetTopicAttributesResponse.attributes:type_name -> seriatim.v1.GetTopicAttributesResponse.AttributesEntry
+	47, // 3: seriatim.v1.SetTopicAttributesRequest.attributes:type_name -> seriatim.v1.SetTopicAttributesRequest.AttributesEntry
+	48, // 4: seriatim.v1.TagTopicRequest.tags:type_name -> seriatim.v1.TagTopicRequest.TagsEntry
+	49, // 5: seriatim.v1.ListTopicTagsResponse.tags:type_name -> seriatim.v1.ListTopicTagsResponse.TagsEntry
+	50, // 6: seriatim.v1.SubscribeRequest.attributes:type_name -> seriatim.v1.SubscribeRequest.AttributesEntry
+	51, // 7: seriatim.v1.GetSubscriptionAttributesResponse.attributes:type_name -> seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
+	52, // 8: seriatim.v1.SetSubscriptionAttributesRequest.attributes:type_name -> seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
 	32, // 9: seriatim.v1.ListSubscriptionsResponse.subscriptions:type_name -> seriatim.v1.Subscription
-	48, // 10: seriatim.v1.TopicMessage.attributes:type_name -> seriatim.v1.TopicMessage.AttributesEntry
-	49, // 11: seriatim.v1.TopicMessage.amqp:type_name -> seriatim.v1.AMQPContent
-	50, // 12: seriatim.v1.PublishResult.failure:type_name -> seriatim.v1.Failure
+	53, // 10: seriatim.v1.TopicMessage.attributes:type_name -> seriatim.v1.TopicMessage.AttributesEntry
+	54, // 11: seriatim.v1.TopicMessage.amqp:type_name -> seriatim.v1.AMQPContent
+	55, // 12: seriatim.v1.PublishResult.failure:type_name -> seriatim.v1.Failure
 	33, // 13: seriatim.v1.PublishRequest.messages:type_name -> seriatim.v1.TopicMessage
 	34, // 14: seriatim.v1.PublishResponse.results:type_name -> seriatim.v1.PublishResult
 	33, // 15: seriatim.v1.PublishStreamRequest.messages:type_name -> seriatim.v1.TopicMessage
 	34, // 16: seriatim.v1.PublishStreamResponse.results:type_name -> seriatim.v1.PublishResult
-	51, // 17: seriatim.v1.TopicMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
-	0,  // 18: seriatim.v1.Topics.CreateTopic:input_type -> seriatim.v1.CreateTopicRequest
-	2,  // 19: seriatim.v1.Topics.DeleteTopic:input_type -> seriatim.v1.DeleteTopicRequest
-	4,  // 20: seriatim.v1.Topics.ListTopics:input_type -> seriatim.v1.ListTopicsRequest
-	6,  // 21: seriatim.v1.Topics.GetTopicAttributes:input_type -> seriatim.v1.GetTopicAttributesRequest
-	8,  // 22: seriatim.v1.Topics.SetTopicAttributes:input_type -> seriatim.v1.SetTopicAttributesRequest
-	10, // 23: seriatim.v1.Topics.AddTopicPermission:input_type -> seriatim.v1.AddTopicPermissionRequest
-	12, // 24: seriatim.v1.Topics.RemoveTopicPermission:input_type -> seriatim.v1.RemoveTopicPermissionRequest
-	14, // 25: seriatim.v1.Topics.TagTopic:input_type -> seriatim.v1.TagTopicRequest
-	16, // 26: seriatim.v1.Topics.UntagTopic:input_type -> seriatim.v1.UntagTopicRequest
-	18, // 27: seriatim.v1.Topics.ListTopicTags:input_type -> seriatim.v1.ListTopicTagsRequest
-	20, // 28: seriatim.v1.Topics.Subscribe:input_type -> seriatim.v1.SubscribeRequest
-	22, // 29: seriatim.v1.Topics.ConfirmSubscription:input_type -> seriatim.v1.ConfirmSubscriptionRequest
-	24, // 30: seriatim.v1.Topics.Unsubscribe:input_type -> seriatim.v1.UnsubscribeRequest
-	26, // 31: seriatim.v1.Topics.GetSubscriptionAttributes:input_type -> seriatim.v1.GetSubscriptionAttributesRequest
-	28, // 32: seriatim.v1.Topics.SetSubscriptionAttributes:input_type -> seriatim.v1.SetSubscriptionAttributesRequest
-	30, // 33: seriatim.v1.Topics.ListSubscriptions:input_type -> seriatim.v1.ListSubscriptionsRequest
-	35, // 34: seriatim.v1.Topics.Publish:input_type -> seriatim.v1.PublishRequest
-	37, // 35: seriatim.v1.Topics.PublishStream:input_type -> seriatim.v1.PublishStreamRequest
-	1,  // 36: seriatim.v1.Topics.CreateTopic:output_type -> seriatim.v1.CreateTopicResponse
-	3,  // 37: seriatim.v1.Topics.DeleteTopic:output_type -> seriatim.v1.DeleteTopicResponse
-	5,  // 38: seriatim.v1.Topics.ListTopics:output_type -> seriatim.v1.ListTopicsResponse
-	7,  // 39: seriatim.v1.Topics.GetTopicAttributes:output_type -> seriatim.v1.GetTopicAttributesResponse
-	9,  // 40: seriatim.v1.Topics.SetTopicAttributes:output_type -> seriatim.v1.SetTopicAttributesResponse
-	11, // 41: seriatim.v1.Topics.AddTopicPermission:output_type -> seriatim.v1.AddTopicPermissionResponse
-	13, // 42: seriatim.v1.Topics.RemoveTopicPermission:output_type -> seriatim.v1.RemoveTopicPermissionResponse
-	15, // 43: seriatim.v1.Topics.TagTopic:output_type -> seriatim.v1.TagTopicResponse
-	17, // 44: seriatim.v1.Topics.UntagTopic:output_type -> seriatim.v1.UntagTopicResponse
-	19, // 45: seriatim.v1.Topics.ListTopicTags:output_type -> seriatim.v1.ListTopicTagsResponse
-	21, // 46: seriatim.v1.Topics.Subscribe:output_type -> seriatim.v1.SubscribeResponse
-	23, // 47: seriatim.v1.Topics.ConfirmSubscription:output_type -> seriatim.v1.ConfirmSubscriptionResponse
-	25, // 48: seriatim.v1.Topics.Unsubscribe:output_type -> seriatim.v1.UnsubscribeResponse
-	27, // 49: seriatim.v1.Topics.GetSubscriptionAttributes:output_type -> seriatim.v1.GetSubscriptionAttributesResponse
-	29, // 50: seriatim.v1.Topics.SetSubscriptionAttributes:output_type -> seriatim.v1.SetSubscriptionAttributesResponse
-	31, // 51: seriatim.v1.Topics.ListSubscriptions:output_type -> seriatim.v1.ListSubscriptionsResponse
-	36, // 52: seriatim.v1.Topics.Publish:output_type -> seriatim.v1.PublishResponse
-	38, // 53: seriatim.v1.Topics.PublishStream:output_type -> seriatim.v1.PublishStreamResponse
-	36, // [36:54] is the sub-list for method output_type
-	18, // [18:36] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	41, // 17: seriatim.v1.ListScheduledPublishesResponse.messages:type_name -> seriatim.v1.ScheduledPublish
+	33, // 18: seriatim.v1.ScheduledPublish.message:type_name -> seriatim.v1.TopicMessage
+	56, // 19: seriatim.v1.CancelScheduledPublishesResponse.outcomes:type_name -> seriatim.v1.Outcome
+	57, // 20: seriatim.v1.TopicMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	0,  // 21: seriatim.v1.Topics.CreateTopic:input_type -> seriatim.v1.CreateTopicRequest
+	2,  // 22: seriatim.v1.Topics.DeleteTopic:input_type -> seriatim.v1.DeleteTopicRequest
+	4,  // 23: seriatim.v1.Topics.ListTopics:input_type -> seriatim.v1.ListTopicsRequest
+	6,  // 24: seriatim.v1.Topics.GetTopicAttributes:input_type -> seriatim.v1.GetTopicAttributesRequest
+	8,  // 25: seriatim.v1.Topics.SetTopicAttributes:input_type -> seriatim.v1.SetTopicAttributesRequest
+	10, // 26: seriatim.v1.Topics.AddTopicPermission:input_type -> seriatim.v1.AddTopicPermissionRequest
+	12, // 27: seriatim.v1.Topics.RemoveTopicPermission:input_type -> seriatim.v1.RemoveTopicPermissionRequest
+	14, // 28: seriatim.v1.Topics.TagTopic:input_type -> seriatim.v1.TagTopicRequest
+	16, // 29: seriatim.v1.Topics.UntagTopic:input_type -> seriatim.v1.UntagTopicRequest
+	18, // 30: seriatim.v1.Topics.ListTopicTags:input_type -> seriatim.v1.ListTopicTagsRequest
+	20, // 31: seriatim.v1.Topics.Subscribe:input_type -> seriatim.v1.SubscribeRequest
+	22, // 32: seriatim.v1.Topics.ConfirmSubscription:input_type -> seriatim.v1.ConfirmSubscriptionRequest
+	24, // 33: seriatim.v1.Topics.Unsubscribe:input_type -> seriatim.v1.UnsubscribeRequest
+	26, // 34: seriatim.v1.Topics.GetSubscriptionAttributes:input_type -> seriatim.v1.GetSubscriptionAttributesRequest
+	28, // 35: seriatim.v1.Topics.SetSubscriptionAttributes:input_type -> seriatim.v1.SetSubscriptionAttributesRequest
+	30, // 36: seriatim.v1.Topics.ListSubscriptions:input_type -> seriatim.v1.ListSubscriptionsRequest
+	35, // 37: seriatim.v1.Topics.Publish:input_type -> seriatim.v1.PublishRequest
+	37, // 38: seriatim.v1.Topics.PublishStream:input_type -> seriatim.v1.PublishStreamRequest
+	39, // 39: seriatim.v1.Topics.ListScheduledPublishes:input_type -> seriatim.v1.ListScheduledPublishesRequest
+	42, // 40: seriatim.v1.Topics.CancelScheduledPublishes:input_type -> seriatim.v1.CancelScheduledPublishesRequest
+	1,  // 41: seriatim.v1.Topics.CreateTopic:output_type -> seriatim.v1.CreateTopicResponse
+	3,  // 42: seriatim.v1.Topics.DeleteTopic:output_type -> seriatim.v1.DeleteTopicResponse
+	5,  // 43: seriatim.v1.Topics.ListTopics:output_type -> seriatim.v1.ListTopicsResponse
+	7,  // 44: seriatim.v1.Topics.GetTopicAttributes:output_type -> seriatim.v1.GetTopicAttributesResponse
+	9,  // 45: seriatim.v1.Topics.SetTopicAttributes:output_type -> seriatim.v1.SetTopicAttributesResponse
+	11, // 46: seriatim.v1.Topics.AddTopicPermission:output_type -> seriatim.v1.AddTopicPermissionResponse
+	13, // 47: seriatim.v1.Topics.RemoveTopicPermission:output_type -> seriatim.v1.RemoveTopicPermissionResponse
+	15, // 48: seriatim.v1.Topics.TagTopic:output_type -> seriatim.v1.TagTopicResponse
+	17, // 49: seriatim.v1.Topics.UntagTopic:output_type -> seriatim.v1.UntagTopicResponse
+	19, // 50: seriatim.v1.Topics.ListTopicTags:output_type -> seriatim.v1.ListTopicTagsResponse
+	21, // 51: seriatim.v1.Topics.Subscribe:output_type -> seriatim.v1.SubscribeResponse
+	23, // 52: seriatim.v1.Topics.ConfirmSubscription:output_type -> seriatim.v1.ConfirmSubscriptionResponse
+	25, // 53: seriatim.v1.Topics.Unsubscribe:output_type -> seriatim.v1.UnsubscribeResponse
+	27, // 54: seriatim.v1.Topics.GetSubscriptionAttributes:output_type -> seriatim.v1.GetSubscriptionAttributesResponse
+	29, // 55: seriatim.v1.Topics.SetSubscriptionAttributes:output_type -> seriatim.v1.SetSubscriptionAttributesResponse
+	31, // 56: seriatim.v1.Topics.ListSubscriptions:output_type -> seriatim.v1.ListSubscriptionsResponse
+	36, // 57: seriatim.v1.Topics.Publish:output_type -> seriatim.v1.PublishResponse
+	38, // 58: seriatim.v1.Topics.PublishStream:output_type -> seriatim.v1.PublishStreamResponse
+	40, // 59: seriatim.v1.Topics.ListScheduledPublishes:output_type -> seriatim.v1.ListScheduledPublishesResponse
+	43, // 60: seriatim.v1.Topics.CancelScheduledPublishes:output_type -> seriatim.v1.CancelScheduledPublishesResponse
+	41, // [41:61] is the sub-list for method output_type
+	21, // [21:41] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_transport_grpc_topics_proto_init() }
@@ -2355,7 +2701,7 @@ func file_transport_grpc_topics_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_transport_grpc_topics_proto_rawDesc), len(file_transport_grpc_topics_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -41,6 +41,8 @@ const (
 	Topics_ListSubscriptions_FullMethodName         = "/seriatim.v1.Topics/ListSubscriptions"
 	Topics_Publish_FullMethodName                   = "/seriatim.v1.Topics/Publish"
 	Topics_PublishStream_FullMethodName             = "/seriatim.v1.Topics/PublishStream"
+	Topics_ListScheduledPublishes_FullMethodName    = "/seriatim.v1.Topics/ListScheduledPublishes"
+	Topics_CancelScheduledPublishes_FullMethodName  = "/seriatim.v1.Topics/CancelScheduledPublishes"
 )
 
 // TopicsClient is the client API for Topics service.
@@ -93,6 +95,12 @@ type TopicsClient interface {
 	// one group are accepted and delivered in the order in which they arrive, and if a rule
 	// refuses a message, only that message fails.
 	PublishStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PublishStreamRequest, PublishStreamResponse], error)
+	// ListScheduledPublishes lists the messages that a FIFO topic publishes later, in the order of
+	// their numbers.
+	ListScheduledPublishes(ctx context.Context, in *ListScheduledPublishesRequest, opts ...grpc.CallOption) (*ListScheduledPublishesResponse, error)
+	// CancelScheduledPublishes deletes 1 to 10 scheduled messages, each on its own. A published
+	// message has a new number: the old one is not found (NOT_FOUND).
+	CancelScheduledPublishes(ctx context.Context, in *CancelScheduledPublishesRequest, opts ...grpc.CallOption) (*CancelScheduledPublishesResponse, error)
 }
 
 type topicsClient struct {
@@ -286,6 +294,26 @@ func (c *topicsClient) PublishStream(ctx context.Context, opts ...grpc.CallOptio
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Topics_PublishStreamClient = grpc.BidiStreamingClient[PublishStreamRequest, PublishStreamResponse]
 
+func (c *topicsClient) ListScheduledPublishes(ctx context.Context, in *ListScheduledPublishesRequest, opts ...grpc.CallOption) (*ListScheduledPublishesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListScheduledPublishesResponse)
+	err := c.cc.Invoke(ctx, Topics_ListScheduledPublishes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *topicsClient) CancelScheduledPublishes(ctx context.Context, in *CancelScheduledPublishesRequest, opts ...grpc.CallOption) (*CancelScheduledPublishesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CancelScheduledPublishesResponse)
+	err := c.cc.Invoke(ctx, Topics_CancelScheduledPublishes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // TopicsServer is the server API for Topics service.
 // All implementations must embed UnimplementedTopicsServer
 // for forward compatibility.
@@ -336,6 +364,12 @@ type TopicsServer interface {
 	// one group are accepted and delivered in the order in which they arrive, and if a rule
 	// refuses a message, only that message fails.
 	PublishStream(grpc.BidiStreamingServer[PublishStreamRequest, PublishStreamResponse]) error
+	// ListScheduledPublishes lists the messages that a FIFO topic publishes later, in the order of
+	// their numbers.
+	ListScheduledPublishes(context.Context, *ListScheduledPublishesRequest) (*ListScheduledPublishesResponse, error)
+	// CancelScheduledPublishes deletes 1 to 10 scheduled messages, each on its own. A published
+	// message has a new number: the old one is not found (NOT_FOUND).
+	CancelScheduledPublishes(context.Context, *CancelScheduledPublishesRequest) (*CancelScheduledPublishesResponse, error)
 	mustEmbedUnimplementedTopicsServer()
 }
 
@@ -399,6 +433,12 @@ func (UnimplementedTopicsServer) Publish(context.Context, *PublishRequest) (*Pub
 }
 func (UnimplementedTopicsServer) PublishStream(grpc.BidiStreamingServer[PublishStreamRequest, PublishStreamResponse]) error {
 	return status.Error(codes.Unimplemented, "method PublishStream not implemented")
+}
+func (UnimplementedTopicsServer) ListScheduledPublishes(context.Context, *ListScheduledPublishesRequest) (*ListScheduledPublishesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListScheduledPublishes not implemented")
+}
+func (UnimplementedTopicsServer) CancelScheduledPublishes(context.Context, *CancelScheduledPublishesRequest) (*CancelScheduledPublishesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CancelScheduledPublishes not implemented")
 }
 func (UnimplementedTopicsServer) mustEmbedUnimplementedTopicsServer() {}
 func (UnimplementedTopicsServer) testEmbeddedByValue()                {}
@@ -734,6 +774,42 @@ func _Topics_PublishStream_Handler(srv interface{}, stream grpc.ServerStream) er
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Topics_PublishStreamServer = grpc.BidiStreamingServer[PublishStreamRequest, PublishStreamResponse]
 
+func _Topics_ListScheduledPublishes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListScheduledPublishesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TopicsServer).ListScheduledPublishes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Topics_ListScheduledPublishes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TopicsServer).ListScheduledPublishes(ctx, req.(*ListScheduledPublishesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Topics_CancelScheduledPublishes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelScheduledPublishesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TopicsServer).CancelScheduledPublishes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Topics_CancelScheduledPublishes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TopicsServer).CancelScheduledPublishes(ctx, req.(*CancelScheduledPublishesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Topics_ServiceDesc is the grpc.ServiceDesc for Topics service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -808,6 +884,14 @@ var Topics_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Publish",
 			Handler:    _Topics_Publish_Handler,
+		},
+		{
+			MethodName: "ListScheduledPublishes",
+			Handler:    _Topics_ListScheduledPublishes_Handler,
+		},
+		{
+			MethodName: "CancelScheduledPublishes",
+			Handler:    _Topics_CancelScheduledPublishes_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

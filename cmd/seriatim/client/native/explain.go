@@ -36,8 +36,8 @@ var hints = map[string]string{
 	"SessionLockLost":            "accept it again: seriatim session accept QUEUE SESSION",
 	"NoSessionAvailable":         "seriatim group list QUEUE shows the groups that have messages, with their states",
 	"DeduplicationIdUnknown":     "it can be sent; where the DeduplicationScope of the queue is not queue, add --group or --partition-key",
-	"MessageNotFound": "it was enqueued under a new number, cancelled before, or never scheduled: seriatim msg peek QUEUE " +
-		"shows the messages",
+	"MessageNotFound": "it was enqueued or published under a new number, cancelled before, or never scheduled: see seriatim msg " +
+		"peek QUEUE or seriatim topic scheduled TOPIC",
 }
 
 // Hints for errors that the admin port has, too.
