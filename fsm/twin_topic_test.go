@@ -164,7 +164,8 @@ func (c *commands) schedule(topic string, e *queue.PublishEntry) {
 	}
 	if topic == "u.fifo" {
 		e.GroupID, e.GroupIDGiven = "", false
-		e.Attributes = append(e.Attributes, queue.MessageAttribute{Name: "seriatim.PartitionKey", DataType: "String", Value: c.one("p", "q")})
+		key := queue.MessageAttribute{Name: "seriatim.PartitionKey", DataType: "String", Value: c.one("p", "q")}
+		e.Attributes = append(e.Attributes, key)
 	}
 	e.Options = &queue.SendOptions{EnqueueAt: c.now.Add(logtime.Duration(c.random.IntN(5)) * 2500)}
 }

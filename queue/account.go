@@ -79,7 +79,7 @@ func (b *Broker) roomForTopic(name string) *Error {
 
 // roomFor refuses a message that exceeds the quota of the queue's account.
 func (b *Broker) roomFor(q *Queue, s *sending) *Error {
-	return b.roomForMessages(q, 1, message.Size(s.entry.Body, s.attributes)+s.encoded.Size())
+	return b.roomForMessages(q, 1, message.Size(s.entry.Body, s.placing.attributes)+s.encoded.Size())
 }
 
 func (b *Broker) roomForMessages(q *Queue, messages, bytes int64) *Error {
@@ -133,13 +133,15 @@ func (b *Broker) roomForPublish(t *topic.Topic, entries []publishing) *Error {
 // HTTP subscriber. If the outbox is full, that copy goes to a dead-letter queue of the same
 // account. A scheduled message has one copy until it is published.
 func (b *Broker) copiesKept(t *topic.Topic, p *publishing) (copies int64) {
-	if p.scheduledAt > b.now {
+	if p.placing.scheduledAt > b.now {
 		return 1
 	}
 	if t.Attributes.Archive.Days > 0 {
 		copies++
 	}
-	n := &notification.Notification{Message: message.NewBody(p.entry.Message), Attributes: p.attributes, Encoded: p.entry.Encoded, Timestamp: b.now}
+	n := &notification.Notification{
+		Message: message.NewBody(p.entry.Message), Attributes: p.placing.attributes, Encoded: p.entry.Encoded, Timestamp: b.now,
+	}
 	var in filterInput
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
 		if s.Attributes.Ends.Protocol.Web() && in.reaches(s, n) {

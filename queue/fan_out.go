@@ -151,7 +151,9 @@ func (f *fan) put(name string, m *publishedMessage, needsGroup func(*QueueAttrib
 		}
 		q.deduplication.Remember(f.b.key, ids, q.lastSequence+1, f.b.now)
 	}
-	s := sending{entry: &SendEntry{GroupID: group}, placing: placing{partition: partition, timeToLive: n.TimeToLive}, ids: ids, published: m}
+	s := sending{
+		entry: &SendEntry{GroupID: group}, ids: ids, published: m, placing: placing{partition: partition, timeToLive: n.TimeToLive},
+	}
 	f.b.accept(q, &s, f.b.intern(n.SenderID))
 	return delivered
 }

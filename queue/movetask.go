@@ -105,14 +105,15 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 	e := SendEntry{GroupID: m.group, DeduplicationID: m.deduplicationID}
 	s := sending{entry: &e, moved: true, body: m.body}
 	if m.extra != nil {
-		s.attributes, s.partition, e.TraceHeader, s.encoded = m.extra.attributes, m.extra.partition, m.extra.traceHeader, m.extra.encoded
+		s.placing.attributes, s.placing.partition = m.extra.attributes, m.extra.partition
+		e.TraceHeader, s.encoded = m.extra.traceHeader, m.extra.encoded
 	}
-	s.ids = deduplication.IDs{Own: m.deduplicationID, Group: m.group}
+	s.ids = deduplication.IDs{Own: m.deduplicationID, Group: m.group, Partition: s.placing.partition}
 	if s.published = m.published(); s.published == nil {
 		if to.attributes.FIFO && to.attributes.Deduplication.ReadsContent(s.ids) {
 			e.Body = b.textOf(m.body)
 		}
-		s.ids = to.deduplicationIDs(&e, s.partition)
+		s.ids = to.deduplicationIDs(&e, s.placing.partition)
 	}
 	q.remove(b.key, m) // after textOf: removing frees the body
 	b.rememberMoved(to, s.ids)

@@ -166,14 +166,14 @@ func (e *PublishEntry) checkIDs(fifo bool) *Error {
 
 // publishing is an entry that is being published.
 type publishing struct {
-	placing
-	entry *PublishEntry
-	ids   deduplication.IDs
+	placing placing
+	entry   *PublishEntry
+	ids     deduplication.IDs
 }
 
 // size returns the bytes that the topic stores.
 func (p *publishing) size() int64 {
-	return message.Size(p.entry.Message, p.attributes) + p.entry.Encoded.Size()
+	return message.Size(p.entry.Message, p.placing.attributes) + p.entry.Encoded.Size()
 }
 
 // begin checks an entry against the attributes of its topic.
@@ -192,7 +192,7 @@ func (e *PublishEntry) begin(a *TopicAttributes) (p publishing, err *Error) {
 	if p.placing, err = placingOf(e.Attributes, e.GroupID, e.Options, a.ReservedAttributes); err != nil {
 		return p, refusal.New(refusal.ParameterValueInvalid, err.Message)
 	}
-	p.ids = deduplication.IDs{Group: e.GroupID, Partition: p.partition}
+	p.ids = deduplication.IDs{Group: e.GroupID, Partition: p.placing.partition}
 	if a.FIFO {
 		p.ids.Own = e.DeduplicationID
 		p.ids = a.Deduplication.WithContent(p.ids, e.Message, e.ContentHash)
@@ -288,12 +288,12 @@ func (b *Broker) publish(t *topic.Topic, p *publishing, c *Publish) PublishedEnt
 	}
 	n := &notification.Notification{
 		TopicARN: t.ARN, MessageID: accepted.MessageID, SequenceNumber: accepted.Sequence,
-		Subject: e.Subject, Message: message.NewBody(e.Message), Timestamp: b.now, Attributes: p.attributes,
+		Subject: e.Subject, Message: message.NewBody(e.Message), Timestamp: b.now, Attributes: p.placing.attributes,
 		SenderID: *b.intern(c.SenderID), Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: p.ids.Own,
-		PartitionKey: p.partition, TimeToLive: p.timeToLive, TraceHeader: e.TraceHeader, Encoded: e.Encoded.OrNil(),
+		PartitionKey: p.placing.partition, TimeToLive: p.placing.timeToLive, TraceHeader: e.TraceHeader, Encoded: e.Encoded.OrNil(),
 	}
-	if p.scheduledAt > b.now {
-		n.Timestamp = p.scheduledAt
+	if p.placing.scheduledAt > b.now {
+		n.Timestamp = p.placing.scheduledAt
 		t.Schedule(b.key, topic.NewPublication(b.key, n, &b.publications))
 	} else {
 		b.distribute(t, n)

@@ -200,7 +200,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	if s.placing, err = placingOf(e.Attributes, e.GroupID, e.Options, q.attributes.ReservedAttributes); err != nil {
 		return SentEntry{Err: err}
 	}
-	s.ids = q.deduplicationIDs(e, s.partition)
+	s.ids = q.deduplicationIDs(e, s.placing.partition)
 	if e.DeduplicationIDGiven {
 		s.ids = b.scratch.prefetched.withKey(s.ids)
 	}
@@ -303,7 +303,7 @@ func entriesOf(ids deduplication.IDs) int64 {
 
 // sending is an entry that is being sent.
 type sending struct {
-	placing
+	placing   placing
 	entry     *SendEntry
 	moved     bool      // body is set, instead of the text in entry
 	id        MessageID // zero: a new one
@@ -339,11 +339,12 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	if q.attributes.FIFO {
 		m.deduplicationID = s.ids.Own
 	}
-	ttl := q.attributes.TimeToLive(s.timeToLive)
-	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || s.partition != "" || s.published != nil || s.encoded != nil ||
+	ttl := q.attributes.TimeToLive(s.placing.timeToLive)
+	attributes, partition := s.placing.attributes, s.placing.partition
+	if len(attributes) > 0 || s.entry.TraceHeader != "" || partition != "" || s.published != nil || s.encoded != nil ||
 		s.id != (MessageID{}) || ttl != 0 {
 		m.extra = &messageExtra{
-			id: s.id, attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: s.partition, published: s.published,
+			id: s.id, attributes: attributes, traceHeader: s.entry.TraceHeader, partition: partition, published: s.published,
 			timeToLive: ttl, encoded: s.encoded,
 		}
 	}
@@ -352,8 +353,8 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 		sent.Sequence = SequenceNumber(m.sequence)
 	}
 	m.seal(b.key)
-	if s.scheduledAt > b.now {
-		m.delivery = &delivery{visibleAt: s.scheduledAt}
+	if s.placing.scheduledAt > b.now {
+		m.delivery = &delivery{visibleAt: s.placing.scheduledAt}
 		q.insertScheduled(b.key, m)
 		return sent
 	}

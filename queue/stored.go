@@ -179,10 +179,11 @@ func (b *Broker) moveStored(q *Queue, c *MoveStored, sequence SequenceNumber) Mo
 		ids: deduplication.IDs{Own: m.deduplicationID, Group: m.group},
 	}
 	if m.extra != nil {
-		s.attributes, s.partition, e.TraceHeader, s.encoded = m.extra.attributes, m.extra.partition, m.extra.traceHeader, m.extra.encoded
+		s.placing.attributes, s.placing.partition = m.extra.attributes, m.extra.partition
+		e.TraceHeader, s.encoded = m.extra.traceHeader, m.extra.encoded
 	}
 	if scheduled {
-		s.scheduledAt = m.delivery.visibleAt
+		s.placing.scheduledAt = m.delivery.visibleAt
 	}
 	b.takeOut(q, m)
 	b.accept(to, &s, m.sender)

@@ -188,7 +188,8 @@ func cancellation(o *options, c *cobra.Command, kind string, cancel cancelCall) 
 			}
 			numbers[i] = number
 		}
-		effect := plural.Count(len(numbers), "scheduled message", "scheduled messages") + " of " + nameOf(args[0]) + " will not be delivered."
+		effect := fmt.Sprintf("%s of %s will not be delivered.", plural.Count(len(numbers), "scheduled message", "scheduled messages"),
+			nameOf(args[0]))
 		if err := q.ask(cmd, p, effect, "the name of the "+kind, nameOf(args[0])); err != nil {
 			return err
 		}
@@ -325,7 +326,8 @@ func printScheduled(cmd *cobra.Command, n *native.Conn, p *printer, topic string
 	return p.print(document, func() table {
 		t := table{heading: []string{"SEQUENCE", "MESSAGE ID", "GROUP", "DUE", "MESSAGE"}}
 		for _, m := range list {
-			t.add(m.SequenceNumber, m.MessageID, orDash(m.GroupID), clockTime(decimal(m.DueAtMs)), shortened(transfer.ShownBody(m.Message, m.MessageEncoding)))
+			shown := shortened(transfer.ShownBody(m.Message, m.MessageEncoding))
+			t.add(m.SequenceNumber, m.MessageID, orDash(m.GroupID), clockTime(decimal(m.DueAtMs)), shown)
 		}
 		return t
 	})

@@ -76,7 +76,8 @@ func TestPublishScheduledOverALeaderKill(t *testing.T) {
 	group, at := "g", time.Now().Add(30*time.Second)
 	publish := func(id string, due int64) *client.PublishResult {
 		t.Helper()
-		results, err := native.Publish(ctx, topic, &client.TopicMessage{Message: id, GroupId: &group, DeduplicationId: &id, EnqueueAtMs: due})
+		m := &client.TopicMessage{Message: id, GroupId: &group, DeduplicationId: &id, EnqueueAtMs: due}
+		results, err := native.Publish(ctx, topic, m)
 		harness.Must(t, err)
 		return results[0]
 	}
