@@ -122,6 +122,31 @@ func TestSchedulePublishAndCancel(t *testing.T) {
 	wantStatus(t, err, codes.NotFound, "NotFound")
 }
 
+// A list has a scheduled message in the format of its publish.
+func TestScheduledPublishOfBytes(t *testing.T) {
+	f := newFixture(t, nil)
+	client, topic := f.topic(nil)
+	at := time.Now().Add(time.Hour).UnixMilli()
+	sections := []byte("\x00Ss\xc0\x04\x01\xa1\x01s")
+	in := &seriatimpb.PublishRequest{Topic: topic, Messages: []*seriatimpb.TopicMessage{
+		{BodyBytes: []byte("\x00\xff"), GroupId: new("g"), DeduplicationId: new("1"), EnqueueAtMs: at, TraceHeader: "Root=1-2-3"},
+		{Amqp: &seriatimpb.AMQPContent{Sections: sections}, BodyBytes: []byte("x"), GroupId: new(""), DeduplicationId: new("2"), EnqueueAtMs: at},
+		{BodyBytes: []byte{}, GroupId: new("g"), DeduplicationId: new("3"), EnqueueAtMs: at},
+	}}
+	clustertest.Must(t, clustertest.Err(client.Publish(t.Context(), in)))
+	out, err := client.ListScheduledPublishes(t.Context(), &seriatimpb.ListScheduledPublishesRequest{Topic: topic})
+	if err != nil || len(out.GetMessages()) != len(in.GetMessages()) {
+		t.Fatalf("scheduled %v, %v", out, err)
+	}
+	for i, listed := range out.GetMessages() {
+		got, want := listed.GetMessage(), in.GetMessages()[i]
+		if got.BodyBytes == nil || string(got.GetBodyBytes()) != string(want.GetBodyBytes()) || got.GetMessage() != "" ||
+			string(got.GetAmqp().GetSections()) != string(want.GetAmqp().GetSections()) || got.GetTraceHeader() != want.GetTraceHeader() {
+			t.Errorf("published %v, listed %v", want, got)
+		}
+	}
+}
+
 // The leader publishes a scheduled message without a command of a client.
 func TestScheduledPublishComes(t *testing.T) {
 	f := newFixture(t, nil)

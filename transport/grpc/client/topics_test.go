@@ -68,12 +68,15 @@ func TestScheduledPublishes(t *testing.T) {
 	ctx := t.Context()
 	topic, name := subscribed(t, c, ".fifo")
 	later := time.Now().Add(time.Hour).UnixMilli()
-	results, err := c.Publish(ctx, topic, &client.TopicMessage{Message: "a", GroupId: new("g"), EnqueueAtMs: later, PartitionKey: "g"},
+	// Without a deduplication id, the client publishes a copy with one.
+	scheduled := &client.TopicMessage{BodyBytes: []byte("a"), GroupId: new("g"), EnqueueAtMs: later, PartitionKey: "g"}
+	results, err := c.Publish(ctx, topic, scheduled,
 		&client.TopicMessage{Message: "b", GroupId: new("g")})
 	clustertest.Must(t, err)
 	number := results[0].GetSequenceNumber()
 	list, next, err := c.ScheduledPublishes(ctx, topic, 0, 10)
-	if err != nil || next != 0 || len(list) != 1 || list[0].GetMessage().GetMessage() != "a" || list[0].GetSequenceNumber() != number ||
+	if err != nil || next != 0 || len(list) != 1 || string(list[0].GetMessage().GetBodyBytes()) != "a" ||
+		list[0].GetSequenceNumber() != number ||
 		list[0].GetMessage().GetEnqueueAtMs() != later || list[0].GetMessage().GetPartitionKey() != "g" {
 		t.Fatalf("scheduled %v, next %d, %v", list, next, err)
 	}
