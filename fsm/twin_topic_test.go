@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/message"
 )
 
 // createTopics creates topics and subscribes some queues.
@@ -168,6 +169,12 @@ func (c *commands) schedule(topic string, e *queue.PublishEntry) {
 		e.Attributes = append(e.Attributes, key)
 	}
 	e.Options = &queue.SendOptions{EnqueueAt: c.now.Add(logtime.Duration(c.random.IntN(5)) * 2500)}
+	switch c.now % 4 {
+	case 0:
+		e.Options.TimeToLive = 4 * logtime.Second
+	case 1:
+		e.Message, e.Encoded = e.Message+"\xff", &queue.Encoded{Format: message.FormatBytes}
+	}
 }
 
 // scheduledIn returns up to two scheduled messages of a topic, and one that is not scheduled.

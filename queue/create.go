@@ -205,10 +205,11 @@ func (c *DeleteQueue) Validate() *Error { return checkQueueName(c.Queue) }
 // apply deletes a queue with its messages, records and tags. Queues that use it as dead-letter
 // queue keep their policy and messages.
 func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
-	q, ok := b.queues.Get(c.Queue)
-	if !ok {
+	q := b.beginNow(c.Queue) // expired messages may belong in a dead-letter queue
+	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	b.endCommand()
 	b.queues.Delete(q.name)
 	b.access = b.access.WithQueuePolicy(q.name, "")
 	q.sums.usage.Queues--
