@@ -45,10 +45,10 @@ func (b *Broker) over(q *Queue, m *Message) bool {
 }
 
 // dropExpired deletes expired messages in any state but deferred (sqs.md 3.2), except for those that
-// move to a dead-letter queue.
+// may move to a dead-letter queue.
 func (b *Broker) dropExpired(q *Queue) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool {
-		over := b.over(q, m) && !b.movesExpired(q, m)
+		over := b.over(q, m) && !b.mayMove(q, m)
 		if over {
 			forget([]*Message{m})
 		}
@@ -56,32 +56,38 @@ func (b *Broker) dropExpired(q *Queue) {
 	})
 }
 
-// movesExpired reports whether a message that expires now moves to the dead-letter queue: at the end
-// of its own time to live, not at that of the queue's retention.
-func (b *Broker) movesExpired(q *Queue, m *Message) bool {
-	target := b.queues[q.redrive().Target]
+// mayMove reports whether a message that expires now moves to the dead-letter queue if there is one: at
+// the end of its own time to live, not at that of the queue's retention.
+func (b *Broker) mayMove(q *Queue, m *Message) bool {
 	retained := q.Settings.TimeToLive > 0 || b.now < m.SentAt+q.Settings.Retention*1000
-	return q.Settings.DeadLetterExpired && target != nil && target != q && target.FIFO == q.FIFO && m.TimeToLive > 0 && retained
+	return q.Settings.DeadLetterExpired && m.TimeToLive > 0 && retained
 }
 
 // moveExpired moves the expired messages of a queue to the dead-letter queue, in the order of their
-// ends. This happens with the next command of the queue, or when the clock is advanced.
+// ends, or deletes them if there is none. This happens with the next command of the queue, or when the
+// clock is advanced.
 func (b *Broker) moveExpired(q *Queue) {
 	for {
 		var first *Message
 		for _, m := range q.messages {
-			if b.over(q, m) && b.movesExpired(q, m) && (first == nil || b.mortalKey(m) < b.mortalKey(first)) {
+			if b.over(q, m) && b.mayMove(q, m) && (first == nil || b.mortalKey(m) < b.mortalKey(first)) {
 				first = m
 			}
 		}
 		if first == nil {
 			return
 		}
+		target := b.queues[q.redrive().Target]
+		if target == nil || target == q || target.FIFO != q.FIFO {
+			forget([]*Message{first})
+			q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool { return m == first })
+			continue
+		}
 		first.Sent.Attributes = withAttribute(first.Sent.Attributes, "DeadLetterReason", "TTLExpiredException")
 		first.Sent.Attributes = withAttribute(first.Sent.Attributes, "DeadLetterErrorDescription",
 			"The message expired and was dead lettered.")
 		b.touch(q, first)
-		b.deadLetter(q, b.queues[q.redrive().Target], first)
+		b.deadLetter(q, target, first)
 	}
 }
 

@@ -60,7 +60,7 @@ func (b *Broker) availableSince(q *Queue, m *Message) int64 {
 }
 
 func (b *Broker) available(q *Queue, m *Message) bool {
-	return !m.Scheduled && !m.Deferred && !b.inFlight(q, m) && b.availableSince(q, m) <= b.now && !(b.over(q, m) && b.movesExpired(q, m))
+	return !m.Scheduled && !m.Deferred && !b.inFlight(q, m) && b.availableSince(q, m) <= b.now && !(b.over(q, m) && b.mayMove(q, m))
 }
 
 // inFlight reports whether the message was received and is neither visible again nor deleted. In a
