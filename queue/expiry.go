@@ -123,13 +123,18 @@ func (q *Queue) nextDeadline() Timestamp {
 
 // expire does at most budget units of due work and returns the remaining budget.
 func (b *Broker) expire(q *Queue, budget int) int {
-	budget = b.fireTimers(q, budget)
-	budget = b.expireSessions(q, budget)
-	budget = b.activateScheduled(q, budget)
-	budget = b.expireMessages(q, budget)
+	budget = b.expireWithin(q, budget)
 	budget = b.endTimesToLive(q, budget)
 	budget = q.deduplication.Forget(b.key, b.now, budget)
 	return q.forgetAttempts(b.key, b.now, budget)
+}
+
+// expireWithin does the due work on messages that changes no other queue.
+func (b *Broker) expireWithin(q *Queue, budget int) int {
+	budget = b.fireTimers(q, budget)
+	budget = b.expireSessions(q, budget)
+	budget = b.activateScheduled(q, budget)
+	return b.expireMessages(q, budget)
 }
 
 // timerIndex holds messages hidden by a visibility timeout, or on a standard queue by their delay.

@@ -92,7 +92,9 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 		return
 	}
 	name, _ := q.deadLetterTarget()
-	target := b.beginNow(name)
+	target := b.begin(name)
+	// Expired messages of the target stay in it for now: its dead-letter queue may be q.
+	b.expireWithin(target, queueExpiryBudget)
 	for _, m := range messages {
 		q.remove(b.key, m)
 		target.lastSequence++

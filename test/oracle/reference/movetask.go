@@ -37,7 +37,7 @@ func notFound(what string) *Error {
 
 // StartMoveTask begins a task.
 func (b *Broker) StartMoveTask(source, destination string) (int, *Error) {
-	q := b.queues[source]
+	q, _ := b.find(source)
 	if q == nil {
 		return 0, notFound("SourceArn")
 	}
@@ -105,7 +105,7 @@ func (b *Broker) MoveStep(id int, most int64) (moved int64, running bool) {
 	if t == nil || t.Status != "RUNNING" {
 		return 0, false
 	}
-	q := b.queues[t.Source]
+	q, _ := b.find(t.Source)
 	if q == nil {
 		t.Status = "FAILED"
 		return 0, false
@@ -120,7 +120,7 @@ func (b *Broker) MoveStep(id int, most int64) (moved int64, running bool) {
 		if name == "" {
 			name = m.Source
 		}
-		target := b.queues[name]
+		target, _ := b.find(name)
 		if target == nil {
 			t.Status = "FAILED"
 			break

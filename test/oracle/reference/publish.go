@@ -292,6 +292,7 @@ func (b *Broker) put(t *Topic, name string, m Message, dead bool) string {
 	if q == nil || q.FIFO && !t.FIFO || q.needsGroup() && m.Group == "" && !dead {
 		return "failed"
 	}
+	b.moveExpired(q)
 	v := reservedValues{}
 	if !q.FIFO {
 		m.DedupID = ""
