@@ -338,7 +338,7 @@ func (q *Queue) unshow(m *Message) {
 // sqs.md 4.4).
 type readyIndex struct {
 	firstDelivery *btree.BTreeG[timed] // never delivered, by sentAt; a FIFO queue's delay is added when read
-	redelivered   *btree.BTreeG[timed] // delay or visibility timeout over, by that time or by sentAt
+	redelivered   *btree.BTreeG[timed] // delay or visibility timeout over, by that time or, without a group, by sentAt
 	single        int64                // messages without a group, in both trees
 }
 
@@ -349,8 +349,9 @@ func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {
 	return r.firstDelivery
 }
 
+// readyKey returns the place of a message. One without a group returns to its old place, as in Service Bus.
 func (q *Queue) readyKey(m *Message) timed {
-	if q.attributes.FIFO && q.hasTimer(m) {
+	if q.ordered(m) && q.hasTimer(m) {
 		return timed{m.delivery.visibleAt, m.sequence}
 	}
 	return timed{m.sentAt, m.sequence}

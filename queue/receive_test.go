@@ -158,6 +158,27 @@ func TestGroupOptional(t *testing.T) {
 	}
 }
 
+// A message without a group returns to its old place.
+func TestRedeliveryWithoutAGroup(t *testing.T) {
+	w := newWorld(t)
+	w.create("q.fifo", Attribute{Name: "MessageGroupIdMode", Value: "Optional"})
+	for _, name := range []string{"1", "2", "3"} {
+		w.send("q.fifo", "", name, name)
+		w.pass(1)
+	}
+	w.lookAt("q.fifo", 1)
+	w.pass(1)
+	if got := bodies(w.lookAt("q.fifo", 3)); got != "1 2 3 " {
+		t.Errorf("received %s after the first was abandoned", got)
+	}
+	w.receive("q.fifo", 2)
+	w.send("q.fifo", "", "4", "4")
+	w.pass(logtime.Seconds(30))
+	if got := bodies(w.receive("q.fifo", 4)); got != "1 2 3 4 " {
+		t.Errorf("received %s after two locks ended", got)
+	}
+}
+
 func TestQueueDelayOfFIFOIsRetroactive(t *testing.T) {
 	s := newScript(t, Attribute{Name: "DelaySeconds", Value: "10"})
 	s.run("s:a-1 t5 s:c-2 r9=")

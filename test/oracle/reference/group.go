@@ -41,10 +41,18 @@ func (b *Broker) receivable(q *Queue, line []*Message) []*Message {
 	return line
 }
 
+// servingKey is the time by which a FIFO queue serves a line with a first message.
+func (b *Broker) servingKey(q *Queue, m *Message) int64 {
+	if !m.Grouped && m.Delivery != 0 {
+		return m.SentAt
+	}
+	return b.availableSince(q, m)
+}
+
 // servingOrder returns the receivable part of every line in the order of sqs.md 4.4: by the time at
 // which the first message became available, then by number. A standard queue serves the oldest
 // message first, so that a message that becomes visible again is served before newer ones (sqs.md
-// 5).
+// 5), and so does a FIFO queue with messages without a group (servicebus.md 5.2).
 func (b *Broker) servingOrder(q *Queue) [][]*Message {
 	var ready [][]*Message
 	for _, line := range b.lines(q) {
@@ -60,7 +68,7 @@ func (b *Broker) servingOrder(q *Queue) [][]*Message {
 			return cmp.Or(cmp.Compare(x[0].SentAt, y[0].SentAt), cmp.Compare(x[0].Number, y[0].Number))
 		}
 		return cmp.Or(
-			cmp.Compare(b.availableSince(q, x[0]), b.availableSince(q, y[0])),
+			cmp.Compare(b.servingKey(q, x[0]), b.servingKey(q, y[0])),
 			cmp.Compare(x[0].Number, y[0].Number),
 		)
 	})
