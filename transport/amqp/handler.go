@@ -33,8 +33,8 @@ type Incoming interface {
 
 // Outgoing handles a link whose client receives.
 type Outgoing interface {
-	// Flow is called when Credit has grown, when a drain begins, and when there is room again after
-	// Send had none.
+	// Flow is called when the client has changed Credit, when a drain begins, and when there is room
+	// again after Send had none.
 	Flow(s *Sender)
 	// Disposition is called with the outcome that the client has for a message, at most once. If the
 	// client has not settled it, answer with Sent.Settle. The code of the state is 0 if the client

@@ -267,13 +267,15 @@ func (s *Sender) flow(f *wire.Flow, useful bool) error {
 	if f.Echo {
 		s.queueFlow(false)
 	}
-	switch left := s.left(); {
-	case s.drain && s.credit == 0 && s.pending.len() == 0:
+	left, drains := s.left(), s.drain
+	if drains && s.credit == 0 && s.pending.len() == 0 {
 		s.drained = true
 		s.endDrain()
-	case left > before || s.drain && !drain:
+	}
+	switch {
+	case left != before || s.drain && !drain:
 		c.events = append(c.events, event{of: s})
-	case left == before && s.drain == drain && !useful || f.Echo:
+	case drains == drain && !useful || f.Echo:
 		return c.countIdle()
 	}
 	return nil

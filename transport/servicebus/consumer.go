@@ -92,6 +92,7 @@ type consumer struct {
 	mu       sync.Mutex
 	running  bool               // receive runs
 	again    bool               // Flow was called since receive looked
+	room     int                // the largest number of messages of the receive in progress
 	endWait  context.CancelFunc // of the receive in progress; nil: none
 	backlog  []*amqp.Message    // received, without room in the connection
 	attempt  string             // of the next receive
@@ -108,8 +109,8 @@ func (k *consumer) Flow(*amqp.Sender) {
 	case !k.running:
 		k.running = true
 		k.loops.Go(k.receiveAll)
-	case k.endWait != nil && k.sender.Draining():
-		k.endWait()
+	case k.endWait != nil && (k.sender.Draining() || int(k.sender.Credit()) < k.room):
+		k.endWait() // it might receive what the client does not take
 	}
 }
 
@@ -210,8 +211,10 @@ func (k *consumer) receive(room int, wait time.Duration) error {
 		return err
 	}
 	k.mu.Lock()
-	if k.endWait = cancel; k.again && k.sender.Draining() {
-		wait = 0
+	if k.endWait, k.room = cancel, room; k.again && (k.sender.Draining() || int(k.sender.Credit()) < room) {
+		k.endWait = nil
+		k.mu.Unlock()
+		return nil
 	}
 	k.mu.Unlock()
 	received, reply, err := resultOf[queue.MessagesReceived](k.call.server.Node.Receive(ctx, cmd, wait))

@@ -62,6 +62,14 @@ type testNode struct {
 	*cluster.Node
 	// submit, if set, replaces Submit. It may call next, which submits to the node.
 	submit atomic.Pointer[func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error)]
+	// receives counts the calls of Receive in progress.
+	receives atomic.Int64
+}
+
+func (n *testNode) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error) {
+	n.receives.Add(1)
+	defer n.receives.Add(-1)
+	return n.Node.Receive(ctx, cmd, wait)
 }
 
 func (n *testNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Reply, error) {
