@@ -39,6 +39,9 @@ func (c *content) readEntries(payload []byte, format uint32, now int64) ([]queue
 	}
 	batch, err := wire.ReadMessage(payload)
 	if err != nil {
+		batch, err = wire.ReadMessage(payload[:len(payload)-lateAnnotations(payload)])
+	}
+	if err != nil {
 		return nil, failure(decodeError, err.Error())
 	}
 	if batch.BodyCode != wire.CodeData {
@@ -59,6 +62,9 @@ func (c *content) readEntries(payload []byte, format uint32, now int64) ([]queue
 // readEntry reads one message. now is in Unix milliseconds.
 func (c *content) readEntry(encoded string, now int64) (e queue.SendEntry, err error) {
 	sections, body, err := rendition.Split(encoded)
+	if err != nil {
+		sections, body, err = rendition.Split(encoded[:len(encoded)-lateAnnotations([]byte(encoded))])
+	}
 	if err != nil {
 		return e, failure(decodeError, err.Error())
 	}
@@ -97,6 +103,24 @@ func (c *content) readEntry(encoded string, now int64) (e queue.SendEntry, err e
 		e.Options = &o
 	}
 	return e, nil
+}
+
+// lateAnnotations returns the length of delivery annotations at the end of a message, where the SDK for
+// Python puts them. They are for this node only, which does not use them.
+func lateAnnotations(encoded []byte) int {
+	for rest := encoded; ; {
+		section, behind, err := wire.Scan(rest)
+		if err != nil {
+			return 0
+		}
+		if len(behind) == 0 {
+			if code, _, ok := section.Descriptor(); ok && code == wire.CodeDeliveryAnnotations {
+				return len(rest)
+			}
+			return 0
+		}
+		rest = behind
+	}
 }
 
 // timeToLive returns the time in which a message can be received, zero for no bound. A message that is

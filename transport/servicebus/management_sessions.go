@@ -1,6 +1,8 @@
 package servicebus
 
 import (
+	"slices"
+
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/transport/amqp/wire"
@@ -71,8 +73,8 @@ func (m *managed) setSessionState() (wire.Value, error) {
 }
 
 const (
-	// farFuture is the time from which on a client asks for the sessions with messages instead of
-	// those whose state has changed since: the year 9999.
+	// farFuture is the time from which on a client asks for all sessions instead of those whose state
+	// has changed since: the year 9999.
 	farFuture = 253_370_764_800_000
 	// sessionsMax bounds one page.
 	sessionsMax = 100
@@ -80,7 +82,7 @@ const (
 	sessionsRead = 10_000
 )
 
-// sessions lists sessions with messages, or those whose state was set since a time.
+// sessions lists sessions with messages or a state, or those whose state was set since a time.
 func (m *managed) sessions() (wire.Value, error) {
 	since, given := m.field("last-updated-time").Timestamp()
 	skip, top := int(max(m.integer("skip", 0), 0)), int(m.integer("top", sessionsMax))
@@ -94,7 +96,7 @@ func (m *managed) sessions() (wire.Value, error) {
 		if given && since < farFuture {
 			ids, refused = withState(v, m.call.queue, since, skip+top)
 		} else {
-			ids, refused = withMessages(v, m.call.queue, skip+top)
+			ids, refused = withContent(v, m.call.queue, skip+top)
 		}
 		if refused != nil {
 			return refused
@@ -128,10 +130,27 @@ func withState(v queue.View, name string, since int64, limit int) (ids []string,
 	return ids, err
 }
 
-func withMessages(v queue.View, name string, limit int) (ids []string, err *queue.Error) {
-	list, err := v.Groups(name, "", "", limit)
-	for i := range list {
-		ids = append(ids, sessionOf(list[i].Name))
+// withContent returns the first sessions with messages or a state, by name.
+func withContent(v queue.View, name string, limit int) (ids []string, err *queue.Error) {
+	groups, err := v.Groups(name, "", "", limit)
+	if err != nil {
+		return nil, err
 	}
-	return ids, err
+	states, err := v.Sessions(name, session.Position{}, sessionsRead)
+	if err != nil {
+		return nil, err
+	}
+	for i := range groups {
+		ids = append(ids, groups[i].Name)
+	}
+	for i := range states {
+		ids = append(ids, states[i].SessionID)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	ids = ids[:min(len(ids), limit)]
+	for i := range ids {
+		ids[i] = sessionOf(ids[i])
+	}
+	return ids, nil
 }

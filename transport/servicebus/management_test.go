@@ -1,6 +1,7 @@
 package servicebus
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -146,10 +147,18 @@ func TestManagedSessions(t *testing.T) {
 	if state, _ := m.want(200, "get-session-state", named)["session-state"].([]byte); string(state) != "abc" {
 		t.Errorf("the state is %q", state)
 	}
-	for _, since := range []time.Time{time.UnixMilli(253402300800000), time.Unix(0, 0)} {
-		page := map[string]any{"last-updated-time": since, "skip": int32(0), "top": int32(10)}
-		if ids, _ := m.want(200, "get-message-sessions", page)["sessions-ids"].([]string); len(ids) != 1 || ids[0] != "s1" {
-			t.Errorf("sessions %v", ids)
+	clustertest.Must(t, f.sender(s, name).Send(t.Context(), inSession("b", "two", "s3"), nil))
+	f.receiver(s, name, sessionOptions("s2"))
+	m.want(200, "set-session-state", map[string]any{"session-id": "s2", "session-state": []byte("of no message")})
+	for since, want := range map[time.Time][]string{time.UnixMilli(253402300800000): {"s1", "s2", "s3"}, time.Unix(0, 0): {"s1", "s2"}} {
+		var ids []string
+		for range want {
+			page := map[string]any{"last-updated-time": since, "skip": int32(len(ids)), "top": int32(1)} //nolint:gosec // small
+			part, _ := m.want(200, "get-message-sessions", page)["sessions-ids"].([]string)
+			ids = append(ids, part...)
+		}
+		if !slices.Equal(ids, want) {
+			t.Errorf("sessions since %v: %v, want %v", since, ids, want)
 		}
 	}
 	m.want(204, "get-message-sessions", map[string]any{"last-updated-time": time.Now().Add(time.Hour), "skip": int32(0), "top": int32(10)})
