@@ -130,7 +130,8 @@ func TestScheduledPublishOfBytes(t *testing.T) {
 	sections := []byte("\x00Ss\xc0\x04\x01\xa1\x01s")
 	in := &seriatimpb.PublishRequest{Topic: topic, Messages: []*seriatimpb.TopicMessage{
 		{BodyBytes: []byte("\x00\xff"), GroupId: new("g"), DeduplicationId: new("1"), EnqueueAtMs: at, TraceHeader: "Root=1-2-3"},
-		{Amqp: &seriatimpb.AMQPContent{Sections: sections}, BodyBytes: []byte("x"), GroupId: new(""), DeduplicationId: new("2"), EnqueueAtMs: at},
+		{Amqp: &seriatimpb.AMQPContent{Sections: sections}, BodyBytes: []byte("x"), GroupId: new(""), DeduplicationId: new("2"),
+			EnqueueAtMs: at},
 		{BodyBytes: []byte{}, GroupId: new("g"), DeduplicationId: new("3"), EnqueueAtMs: at},
 	}}
 	clustertest.Must(t, clustertest.Err(client.Publish(t.Context(), in)))

@@ -105,3 +105,20 @@ func (b *Broker) Tick() {
 		b.moveExpired(q)
 	}
 }
+
+// Receives reports whether expired messages of other queues may arrive in a dead-letter queue until a
+// time.
+func (b *Broker) Receives(q *Queue, until int64) bool {
+	target, ends := false, false
+	for _, other := range b.queues {
+		if other == q || !other.Settings.DeadLetterExpired {
+			continue
+		}
+		target = target || other.redrive().Target == q.Name
+		ends = ends || slices.ContainsFunc(other.messages, func(m *Message) bool {
+			end := b.ends(other, m, max(m.SentAt, m.DueAt))
+			return end != 0 && end <= until
+		})
+	}
+	return target && ends
+}

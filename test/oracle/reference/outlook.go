@@ -245,6 +245,7 @@ func (b *Broker) age(name string, at int64) {
 	one := *b
 	one.queues, one.topics = map[string]*Queue{name: b.queues[name]}, nil
 	one.Advance(at)
+	one.Tick() // it has no dead-letter queue here, and loses what expired
 	b.now = one.now
 }
 

@@ -161,6 +161,9 @@ func (w *world) tryMessage(q *reference.Queue, m *queue.PeekedMessage, about fun
 // tryAvailable receives from copies of the product: before the time that the explanation of a queue
 // names there is nothing, and at that time a message is delivered or dead-lettered.
 func (w *world) tryAvailable(q *reference.Queue, e *explain.Explanation) string {
+	if w.model.Receives(q, int64(e.Until)) {
+		return "" // the explanation is about the messages that the queue has
+	}
 	for _, at := range []queue.Timestamp{e.Until - 1, e.Until} {
 		b := w.copied()
 		before := len(stored(b, q.Name))
