@@ -302,6 +302,16 @@ func (v View) webDelivery(t *topic.Topic, s *topic.Subscription, i *outbox.Item)
 	return d
 }
 
+// RefusePublish returns the error of an entry that its topic refuses by its attributes, nil for none.
+func (v View) RefusePublish(name string, e *PublishEntry) *Error {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return refusal.NoSuchTopic()
+	}
+	_, err := e.begin(&t.Attributes)
+	return err
+}
+
 // SubscriptionState describes a subscription for an explanation.
 type SubscriptionState struct {
 	Topic, TopicARN string

@@ -94,7 +94,8 @@ func (m *message) entry() (queue.PublishEntry, error) {
 
 // resolve replaces the texts of structured messages by the texts for queues. It checks in the order of
 // SNS: the structure of one message last (sns.md 3.5), those of a batch before the ids (recorded).
-func resolve(cmd *queue.Publish, structured func(i int) bool) *queue.Error {
+// topicRefuses returns the error of an entry that depends on its topic.
+func resolve(cmd *queue.Publish, structured func(i int) bool, topicRefuses func(*queue.PublishEntry) error) error {
 	texts := make(map[int]string)
 	for i := range cmd.Entries {
 		e := &cmd.Entries[i]
@@ -106,6 +107,11 @@ func resolve(cmd *queue.Publish, structured func(i int) bool) *queue.Error {
 		}
 		text, err := notification.QueueText(e.Message)
 		if err != nil {
+			if !cmd.Batch {
+				if first := topicRefuses(e); first != nil {
+					return first
+				}
+			}
 			return refusal.New(refusal.SNSInvalidParameter, err.Error())
 		}
 		texts[i] = text

@@ -92,8 +92,16 @@ func publish(ctx context.Context, c *aws.Call, in *publishInput) (*published, er
 
 // submitPublish resolves structured messages and publishes.
 func submitPublish(ctx context.Context, c *aws.Call, cmd *queue.Publish, structured func(i int) bool) (queue.Published, error) {
-	if refused := resolve(cmd, structured); refused != nil {
-		return queue.Published{}, refused
+	err := resolve(cmd, structured, func(e *queue.PublishEntry) error {
+		return c.Read(ctx, func(v queue.View) error {
+			if refused := v.RefusePublish(cmd.Topic, e); refused != nil {
+				return refused
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return queue.Published{}, err
 	}
 	if cmd.Batch {
 		c.Record.Trace.Batch(len(cmd.Entries))

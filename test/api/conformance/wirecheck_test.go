@@ -58,6 +58,7 @@ var snsErrorForms = map[string]errorForm{
 	"TagLimitExceeded":             {"", 400, "Sender"},
 	"NotFound":                     {"", 404, "Sender"},
 	"ResourceNotFound":             {"", 404, "Sender"},
+	"Throttled":                    {"", 429, "Sender"},
 	"TopicLimitExceeded":           {"", 403, "Sender"},
 	"SubscriptionLimitExceeded":    {"", 403, "Sender"},
 	"ReplayLimitExceeded":          {"", 403, "Sender"},
