@@ -261,6 +261,7 @@ func compatibility(root string, files map[string][]byte) error {
 	p.row("boto3, AWS Query", requirement(read("python/requirements-query.txt"), "boto3"))
 	p.row("AWS CLI", requirement(read("python/requirements-current.txt"), "awscli"))
 	p.row("Celery", requirement(read("python/requirements-celery.txt"), "celery"))
+	p.row("Azure Service Bus SDK for Python", requirement(read("servicebus-python/requirements.txt"), "azure-servicebus"))
 	if m := version.FindStringSubmatch(read("java/pom.xml")); m != nil {
 		p.row("AWS SDK for Java 2", m[1])
 	}
