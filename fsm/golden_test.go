@@ -178,12 +178,13 @@ func topicHistory() []queue.Command {
 		&queue.CreateTopic{
 			Topic: "bus.fifo", TopicARN: "arn:aws:sns:us-east-1:000000000000:bus.fifo",
 			Attributes: []queue.Attribute{{Name: "CompatibilityProfile", Value: "servicebus"},
-				{Name: "DeduplicationScope", Value: "partitionKey"}, {Name: "FifoTopic", Value: "true"},
+				{Name: "DeduplicationScope", Value: "partitionKey"}, {Name: "DefaultTimeToLiveSeconds", Value: "3600"},
+				{Name: "FifoTopic", Value: "true"},
 				{Name: "MaxDeduplicationEntries", Value: "1000"}, {Name: "MessageGroupIdMode", Value: "Optional"},
 				{Name: "ReservedAttributesEnabled", Value: "true"}},
 		},
 		&queue.Publish{
-			Topic: "bus.fifo", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Batch: true,
+			Topic: "bus.fifo", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Batch: true, Large: true,
 			Entries: []queue.PublishEntry{
 				{Message: "later", DeduplicationID: "8", DeduplicationIDGiven: true, Subject: "subject", SubjectGiven: true,
 					Attributes: []queue.MessageAttribute{{Name: "color", DataType: "String", Value: "red"},

@@ -48,14 +48,16 @@ func (s *scenario) topicCommand(verb string, args []string) queue.Command {
 			}
 		}
 		return &queue.ReplayMessages{Subscription: number, Max: int(s.number(args[1]))}
-	case "publish":
-		return s.publish(args[0], args[1:])
+	case "publish", "publish-large":
+		cmd := s.publish(args[0], args[1:])
+		cmd.Large = verb == "publish-large"
+		return cmd
 	}
 	return nil
 }
 
 // publish reads entries separated by semicolons: message, then key=value words.
-func (s *scenario) publish(name string, args []string) queue.Command {
+func (s *scenario) publish(name string, args []string) *queue.Publish {
 	cmd := &queue.Publish{Topic: name, SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324"}
 	for len(args) > 0 {
 		entry := queue.PublishEntry{Message: unescaped(args[0])}

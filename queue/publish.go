@@ -22,6 +22,8 @@ type Publish struct {
 	Endpoint string // URL at which the publisher reached the server, without a trailing slash
 	Batch    bool
 	Entries  []PublishEntry
+	// Large permits the sizes of a queue's atomic send, instead of those of SNS.
+	Large bool
 	// RepeatedSince is documented at SendMessages.
 	RepeatedSince Timestamp
 }
@@ -63,7 +65,7 @@ func (c *Publish) Validate() *Error {
 	total := int64(0)
 	for i := range c.Entries {
 		e := &c.Entries[i]
-		if err := e.check(isFIFOName(c.Topic)); err != nil {
+		if err := e.check(isFIFOName(c.Topic), c.messageBytesMax()); err != nil {
 			return err
 		}
 		if err := checkSections(e.Message, e.Encoded); err != nil {
@@ -71,10 +73,25 @@ func (c *Publish) Validate() *Error {
 		}
 		total += e.size()
 	}
-	if c.Batch && total > limits.PublishBytesMax {
+	if c.Batch && total > c.messageBytesMax() {
 		return refusal.New(refusal.BatchRequestTooLong, "The length of all the messages put together is more than the limit.")
 	}
 	return nil
+}
+
+// messageBytesMax bounds each message, and all messages of a batch together.
+func (c *Publish) messageBytesMax() int64 {
+	if c.Large {
+		return limits.BatchBytesMax
+	}
+	return limits.PublishBytesMax
+}
+
+func (c *Publish) entriesMax() int {
+	if c.Large {
+		return limits.AtomicEntriesMax
+	}
+	return limits.BatchEntriesMax
 }
 
 // publishEndpointLengthMax bounds the URL that messages carry; ours.
@@ -85,7 +102,7 @@ func (c *Publish) wellFormed() *Error {
 	switch n := len(c.Entries); {
 	case n == 0:
 		return refusal.New(refusal.EmptyBatchRequest, "The batch request doesn't contain any entries.")
-	case n > limits.BatchEntriesMax || n > 1 && !c.Batch:
+	case n > c.entriesMax() || n > 1 && !c.Batch:
 		return refusal.New(refusal.TooManyEntriesInBatchRequest, "The batch request contains more entries than permissible.")
 	case len(c.SenderID) > senderIDLengthMax || message.BadCharacter(c.SenderID):
 		return refusal.SNSInvalid("the sender id is too long or has invalid characters")
@@ -96,8 +113,8 @@ func (c *Publish) wellFormed() *Error {
 }
 
 // check checks one entry, in the order of sns.md 3.5.
-func (e *PublishEntry) check(fifo bool) *Error {
-	if err := e.CheckMessage(); err != nil {
+func (e *PublishEntry) check(fifo bool, bytesMax int64) *Error {
+	if err := e.checkMessage(bytesMax); err != nil {
 		return err
 	}
 	if err := e.checkIDs(fifo); err != nil {
@@ -117,8 +134,11 @@ func (e *PublishEntry) check(fifo bool) *Error {
 	return nil
 }
 
-// CheckMessage checks subject, message, attributes and size, without ids and characters.
-func (e *PublishEntry) CheckMessage() *Error {
+// CheckMessage checks subject, message, attributes and size by the rules of SNS, without ids and
+// characters.
+func (e *PublishEntry) CheckMessage() *Error { return e.checkMessage(limits.PublishBytesMax) }
+
+func (e *PublishEntry) checkMessage(bytesMax int64) *Error {
 	var wrong error
 	switch {
 	case e.SubjectGiven && notification.CheckSubject(e.Subject) != nil:
@@ -127,7 +147,7 @@ func (e *PublishEntry) CheckMessage() *Error {
 		wrong = notification.ErrEmptyMessage
 	default:
 		if wrong = notification.CheckAttributes(e.Attributes); wrong == nil {
-			wrong = notification.CheckSize(e.size())
+			wrong = notification.CheckSize(e.size(), bytesMax)
 		}
 	}
 	if wrong != nil {
@@ -192,6 +212,7 @@ func (e *PublishEntry) begin(a *TopicAttributes) (p publishing, err *Error) {
 	if p.placing, err = placingOf(e.Attributes, e.GroupID, e.Options, a.ReservedAttributes); err != nil {
 		return p, refusal.New(refusal.ParameterValueInvalid, err.Message)
 	}
+	p.placing.timeToLive = a.TimeToLive(p.placing.timeToLive)
 	p.ids = deduplication.IDs{Group: e.GroupID, Partition: p.placing.partition}
 	if a.FIFO {
 		p.ids.Own = e.DeduplicationID

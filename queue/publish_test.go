@@ -56,6 +56,17 @@ func TestPublishIsCheckedBeforeTheLog(t *testing.T) {
 			Publish{Topic: "t.fifo", Batch: true, Entries: []PublishEntry{entry(group, id, long), entry(group, "2", "x")}},
 			refusal.BatchRequestTooLong, "The length of all the messages put together is more than the limit.",
 		},
+		{
+			"large", Publish{Topic: "t.fifo", Batch: true, Large: true, Entries: []PublishEntry{
+				entry(group, id, long+long+long), entry(group, "2", long)}}, 0, "",
+		},
+		{
+			"a large batch too long", Publish{Topic: "t.fifo", Batch: true, Large: true, Entries: []PublishEntry{
+				entry(group, id, long+long), entry(group, "2", long+long+"x")}},
+			refusal.BatchRequestTooLong, "The length of all the messages put together is more than the limit.",
+		},
+		{"too many of a large batch", Publish{Topic: "t.fifo", Batch: true, Large: true, Entries: make([]PublishEntry, 4501)},
+			refusal.TooManyEntriesInBatchRequest, "The batch request contains more entries than permissible."},
 		{"no topic", Publish{Entries: []PublishEntry{entry(group, id, "m")}}, refusal.NotFound, "Topic does not exist"},
 		{"empty subject", Publish{Topic: "t.fifo", Entries: []PublishEntry{{SubjectGiven: true}}}, refusal.SNSInvalidParameter,
 			"Invalid parameter: Subject"},

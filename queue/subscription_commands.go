@@ -33,7 +33,7 @@ type Subscribe struct {
 func (*Subscribe) QueueName() string { return "" }
 
 const (
-	endpointLengthMax  = 512 // for the ARN of a queue; ours, AWS permits 2048 for all protocols
+	endpointLengthMax  = limits.FIFONameLengthMax + 256 // for the ARN of a queue; ours, AWS permits 2048 for all protocols
 	principalLengthMax = 2048
 )
 

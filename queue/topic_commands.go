@@ -125,11 +125,11 @@ type TopicCreated struct{ TopicARN string }
 func (TopicCreated) result() {}
 
 // topicARNLengthMax bounds the ARN of a topic: the name, region and account. Ours.
-const topicARNLengthMax = limits.TopicNameLengthMax + 256
+const topicARNLengthMax = limits.FIFONameLengthMax + 256
 
 // checkTopic refuses a name that no topic can have.
 func checkTopic(name string) *Error {
-	if name == "" || len(access.PlainName(name)) > limits.TopicNameLengthMax {
+	if name == "" || len(access.PlainName(name)) > limits.FIFONameLengthMax {
 		return refusal.NoSuchTopic()
 	}
 	return nil

@@ -152,7 +152,7 @@ func TestUnknownTopics(t *testing.T) {
 		&SetTopicAttributes{Topic: "t", Attributes: []Attribute{{Name: "DisplayName", Value: "x"}}},
 		&SetTopicPolicy{Topic: "t", Label: "l", Remove: true},
 		&Subscribe{Topic: "t", Endpoint: queueARN("q")},
-		&DeleteTopic{Topic: strings.Repeat("t", 257)},
+		&DeleteTopic{Topic: strings.Repeat("t", 801)},
 	} {
 		w.refused(cmd, refusal.NotFound, gone)
 	}

@@ -104,6 +104,15 @@ func (v View) TypedTopic(name string) (TopicAttributes, *Error) {
 	return t.Attributes, nil
 }
 
+// TopicTimes returns the times at which a topic was created and last changed.
+func (v View) TopicTimes(name string) (created, modified Timestamp, err *Error) {
+	t, ok := v.b.topics.Get(name)
+	if !ok {
+		return 0, 0, refusal.NoSuchTopic()
+	}
+	return t.CreatedAt, t.ModifiedAt, nil
+}
+
 // TopicTags lists the tags of a topic sorted by key.
 func (v View) TopicTags(name string) ([]Tag, *Error) {
 	t, ok := v.b.topics.Get(name)

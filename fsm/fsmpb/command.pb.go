@@ -2739,6 +2739,7 @@ type Publish struct {
 	Batch         bool                   `protobuf:"varint,4,opt,name=batch" json:"batch,omitempty"`
 	Entries       []*PublishEntry        `protobuf:"bytes,5,rep,name=entries" json:"entries,omitempty"`
 	RepeatedSince int64                  `protobuf:"varint,6,opt,name=repeated_since,json=repeatedSince" json:"repeated_since,omitempty"`
+	Large         bool                   `protobuf:"varint,7,opt,name=large" json:"large,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2813,6 +2814,13 @@ func (x *Publish) GetRepeatedSince() int64 {
 		return x.RepeatedSince
 	}
 	return 0
+}
+
+func (x *Publish) GetLarge() bool {
+	if x != nil {
+		return x.Large
+	}
+	return false
 }
 
 type PublishEntry struct {
@@ -4507,14 +4515,15 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x127\n" +
 	"\n" +
 	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
-	"attributes\"\xcb\x01\n" +
+	"attributes\"\xe1\x01\n" +
 	"\aPublish\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
 	"\tsender_id\x18\x02 \x01(\tR\bsenderId\x12\x1a\n" +
 	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
 	"\x05batch\x18\x04 \x01(\bR\x05batch\x124\n" +
 	"\aentries\x18\x05 \x03(\v2\x1a.seriatim.fsm.PublishEntryR\aentries\x12%\n" +
-	"\x0erepeated_since\x18\x06 \x01(\x03R\rrepeatedSince\"\xa1\x03\n" +
+	"\x0erepeated_since\x18\x06 \x01(\x03R\rrepeatedSince\x12\x14\n" +
+	"\x05large\x18\a \x01(\bR\x05large\"\xa1\x03\n" +
 	"\fPublishEntry\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
 	"\asubject\x18\x02 \x01(\tB\x05\xaa\x01\x02\b\x01R\asubject\x12>\n" +

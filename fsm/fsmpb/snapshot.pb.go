@@ -2086,6 +2086,7 @@ type TopicAttributes struct {
 	GroupOptional      bool                `protobuf:"varint,13,opt,name=group_optional,json=groupOptional" json:"group_optional,omitempty"`
 	ReservedAttributes bool                `protobuf:"varint,14,opt,name=reserved_attributes,json=reservedAttributes" json:"reserved_attributes,omitempty"`
 	ServiceBus         bool                `protobuf:"varint,15,opt,name=service_bus,json=serviceBus" json:"service_bus,omitempty"`
+	TimeToLiveSeconds  int64               `protobuf:"varint,16,opt,name=time_to_live_seconds,json=timeToLiveSeconds" json:"time_to_live_seconds,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2223,6 +2224,13 @@ func (x *TopicAttributes) GetServiceBus() bool {
 		return x.ServiceBus
 	}
 	return false
+}
+
+func (x *TopicAttributes) GetTimeToLiveSeconds() int64 {
+	if x != nil {
+		return x.TimeToLiveSeconds
+	}
+	return 0
 }
 
 type DeliveryFeedback struct {
@@ -3379,7 +3387,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	" \x01(\x03R\n" +
 	"deadBefore\x12%\n" +
 	"\x0earchived_since\x18\v \x01(\x03R\rarchivedSince\x12\x1b\n" +
-	"\tforgot_at\x18\f \x01(\x03R\bforgotAt\"\xf8\x04\n" +
+	"\tforgot_at\x18\f \x01(\x03R\bforgotAt\"\xa9\x05\n" +
 	"\x0fTopicAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x16\n" +
@@ -3399,7 +3407,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x0egroup_optional\x18\r \x01(\bR\rgroupOptional\x12/\n" +
 	"\x13reserved_attributes\x18\x0e \x01(\bR\x12reservedAttributes\x12\x1f\n" +
 	"\vservice_bus\x18\x0f \x01(\bR\n" +
-	"serviceBus\"y\n" +
+	"serviceBus\x12/\n" +
+	"\x14time_to_live_seconds\x18\x10 \x01(\x03R\x11timeToLiveSeconds\"y\n" +
 	"\x10DeliveryFeedback\x12!\n" +
 	"\fsuccess_role\x18\x01 \x01(\tR\vsuccessRole\x12!\n" +
 	"\ffailure_role\x18\x02 \x01(\tR\vfailureRole\x12\x1f\n" +

@@ -3500,6 +3500,9 @@ func SizePublish(m *queue.Publish) (n int) {
 	if m.RepeatedSince != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.RepeatedSince))
 	}
+	if m.Large {
+		n += 2
+	}
 	return n
 }
 
@@ -3529,6 +3532,9 @@ func AppendPublish(b []byte, m *queue.Publish) []byte {
 		b = append(b, 0x30)
 		b = protowire.AppendVarint(b, uint64(m.RepeatedSince))
 	}
+	if m.Large {
+		b = append(b, 0x38, 1)
+	}
 	return b
 }
 
@@ -3554,6 +3560,8 @@ func ReadPublish(r Reader, m *queue.Publish) error {
 			}
 		case 48: // repeated_since
 			m.RepeatedSince = logtime.Timestamp(r.number())
+		case 56: // large
+			m.Large = r.number() != 0
 		default:
 			r.skip()
 		}
@@ -7517,6 +7525,9 @@ func SizeTopicAttributes(m *attributes.Topic) (n int) {
 	if m.ServiceBus {
 		n += 2
 	}
+	if m.TimeToLiveSeconds != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.TimeToLiveSeconds))
+	}
 	return n
 }
 
@@ -7579,6 +7590,10 @@ func AppendTopicAttributes(b []byte, m *attributes.Topic) []byte {
 	if m.ServiceBus {
 		b = append(b, 0x78, 1)
 	}
+	if m.TimeToLiveSeconds != 0 {
+		b = append(b, 0x80, 0x1)
+		b = protowire.AppendVarint(b, uint64(m.TimeToLiveSeconds))
+	}
 	return b
 }
 
@@ -7627,6 +7642,8 @@ func ReadTopicAttributes(r Reader, m *attributes.Topic) error {
 			m.ReservedAttributes = r.number() != 0
 		case 120: // service_bus
 			m.ServiceBus = r.number() != 0
+		case 128: // time_to_live_seconds
+			m.TimeToLiveSeconds = int64(r.number())
 		default:
 			r.skip()
 		}

@@ -66,7 +66,7 @@ func describe[T any](t *table[T], unset T) (list []Described) {
 			Name: r.name, FIFO: r.kind != onAny, Fixed: r.fixed, Extension: r.extension != 0,
 			Values: r.takes.values(), Words: r.takes.choices(), Since: r.since, Does: r.does, Loses: r.loses,
 		}
-		if r.name != NameFIFO && r.name != nameFIFOTopic { // the name is the default
+		if r.name != NameFIFO && r.name != NameFIFOTopic { // the name is the default
 			d.Default, _ = r.print(&unset)
 		}
 		list = append(list, d)

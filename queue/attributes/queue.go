@@ -59,11 +59,21 @@ const timeToLiveMax = 36_525 * 24 * logtime.Hour
 
 // TimeToLive returns the time to live of a message that asks for one, 0: none.
 func (a *Queue) TimeToLive(asked logtime.Duration) logtime.Duration {
-	if limit := logtime.Seconds(a.TimeToLiveSeconds); limit > 0 && (asked == 0 || asked > limit) {
-		asked = limit
-	}
-	if asked >= timeToLiveMax {
+	if asked = bounded(asked, a.TimeToLiveSeconds); asked >= timeToLiveMax {
 		return 0
+	}
+	return asked
+}
+
+// TimeToLive returns the time to live in each queue of a message that asks for one, 0: none.
+func (a *Topic) TimeToLive(asked logtime.Duration) logtime.Duration {
+	return bounded(asked, a.TimeToLiveSeconds)
+}
+
+// bounded returns a time to live of at most a number of seconds. Zero means no time to live.
+func bounded(asked logtime.Duration, seconds int64) logtime.Duration {
+	if limit := logtime.Seconds(seconds); limit > 0 && (asked == 0 || asked > limit) {
+		return limit
 	}
 	return asked
 }

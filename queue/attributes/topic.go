@@ -25,9 +25,10 @@ type Topic struct {
 	Deduplication      deduplication.Rules
 	Archive            policy.Archive
 	Feedback           [feedbackCount]Feedback
-	GroupOptional      bool // MessageGroupIdMode=Optional
-	ReservedAttributes bool // ReservedAttributesEnabled
-	ServiceBus         bool // CompatibilityProfile=servicebus
+	GroupOptional      bool  // MessageGroupIdMode=Optional
+	ReservedAttributes bool  // ReservedAttributesEnabled
+	ServiceBus         bool  // CompatibilityProfile=servicebus
+	TimeToLiveSeconds  int64 // DefaultTimeToLiveSeconds; 0: as the queues say
 	// Extensions records which extension attributes were set: only those are listed, as on queues.
 	Extensions ExtensionSet
 }
@@ -63,10 +64,22 @@ func DefaultTopic(fifo bool) Topic {
 // CheckTopicName checks the name of a topic, and that FifoTopic, if given, agrees with it. SNS has
 // one text for all these errors.
 func CheckTopicName(name string, given []Attribute) *refusal.Error {
-	value, isGiven := ValueOf(given, nameFIFOTopic)
+	value, isGiven := ValueOf(given, NameFIFOTopic)
 	wanted, _ := ParseBool(value)
 	stem, fifo := strings.CutSuffix(name, ".fifo")
-	if isGiven && wanted != fifo || !isTopicName(stem) || len(name) > limits.TopicNameLengthMax {
+	most := limits.TopicNameLengthMax
+	if fifo {
+		most = limits.FIFONameLengthMax
+	}
+	if isGiven && wanted != fifo || !isTopicName(stem) || len(name) > most {
+		return badTopicName()
+	}
+	return nil
+}
+
+// CheckSNSTopicName refuses the name of a FIFO topic that is too long for SNS.
+func CheckSNSTopicName(name string) *refusal.Error {
+	if len(name) > limits.TopicNameLengthMax {
 		return badTopicName()
 	}
 	return nil
@@ -75,7 +88,7 @@ func CheckTopicName(name string, given []Attribute) *refusal.Error {
 // CheckNewTopicName makes a check for new topics only: a name of a FIFO topic requires FifoTopic. A
 // request for an existing topic may omit it.
 func CheckNewTopicName(name string, given []Attribute) *refusal.Error {
-	if _, isGiven := ValueOf(given, nameFIFOTopic); !isGiven && strings.HasSuffix(name, ".fifo") {
+	if _, isGiven := ValueOf(given, NameFIFOTopic); !isGiven && strings.HasSuffix(name, ".fifo") {
 		return badTopicName()
 	}
 	return nil

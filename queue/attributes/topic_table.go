@@ -17,9 +17,10 @@ const (
 	nameContentBased = "ContentBasedDeduplication"
 	// NameDataProtection is the DataProtectionPolicy. SNS has actions of its own for it: it is set
 	// like an attribute and never listed as one.
-	NameDataProtection  = "DataProtectionPolicy"
-	nameDeliveryPolicy  = "DeliveryPolicy"
-	nameFIFOTopic       = "FifoTopic"
+	NameDataProtection = "DataProtectionPolicy"
+	nameDeliveryPolicy = "DeliveryPolicy"
+	// NameFIFOTopic is set if and only if the name says so.
+	NameFIFOTopic       = "FifoTopic"
 	nameThroughputScope = "FifoThroughputScope"
 	nameTracing         = "TracingConfig"
 )
@@ -59,6 +60,9 @@ var topicTable = newTable(true, append(feedbackRows(),
 		"Seconds for which the topic remembers the id of an accepted message.",
 		window(limits.DeduplicationSecondsMax,
 			func(a *Topic) *int64 { return &a.Deduplication.WindowSeconds })).as(extensionWindow).losing(losesIDs),
+	row(nameTimeToLive, 1, onFIFO,
+		"Seconds that a new message may live in each queue, and the most that it may ask for. `0` leaves it to the queues.",
+		number(0, timeToLiveSecondsMax, func(a *Topic) *int64 { return &a.TimeToLiveSeconds })).as(extensionTimeToLive),
 	row(nameDeliveryPolicy, 1, onAny,
 		"Says how often and how fast deliveries to HTTP subscribers are repeated, unless their subscription says so.",
 		text(takesPolicy(policy.DeliveryGrammar), func(a *Topic) *string { return &a.DeliveryPolicy }, func(s setting) *refusal.Error {
@@ -74,7 +78,7 @@ var topicTable = newTable(true, append(feedbackRows(),
 		"Says within which messages an id must not repeat: those of the topic, or of the message group. `Topic` also stands for "+
 			"the `DeduplicationScope` `partitionKey`.",
 		throughputScope()),
-	row(nameFIFOTopic, 1, onAny, "Makes a FIFO topic. Its name ends in `.fifo`.", fifoTopicValue()).atCreation(),
+	row(NameFIFOTopic, 1, onAny, "Makes a FIFO topic. Its name ends in `.fifo`.", fifoTopicValue()).atCreation(),
 	row(nameKMSKey, 1, onAny,
 		"Refused, because there are no keys of KMS. With `accept-kms-keys` it is stored and ignored.",
 		text(takesText("text"), func(a *Topic) *string { return &a.KMSMasterKeyID }, checkKMSKey)),

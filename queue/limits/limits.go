@@ -4,7 +4,7 @@ package limits
 // The source of a limit is the AWS documentation unless its comment names another.
 const (
 	QueueNameLengthMax      = 80
-	FIFONameLengthMax       = 800 // ours, outside of SQS: an entity of Service Bus has 260 characters, some of which take three
+	FIFONameLengthMax       = 800 // ours, outside of SQS and SNS: an entity of Service Bus has 260 characters, some of which take three
 	TopicNameLengthMax      = 256 // with .fifo (undocumented)
 	TopicDisplayNameMax     = 100 // characters
 	BatchEntriesMax         = 10

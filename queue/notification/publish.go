@@ -42,10 +42,10 @@ func CheckNotEmpty(text string) error {
 	return nil
 }
 
-// CheckSize refuses a message that exceeds 262,144 bytes with its attributes (SNS API). The text
-// counts as it was before QueueText.
-func CheckSize(bytes int64) error {
-	if bytes > limits.PublishBytesMax {
+// CheckSize refuses a message that exceeds most bytes with its attributes, 262,144 in the SNS API. The
+// text counts as it was before QueueText.
+func CheckSize(bytes, most int64) error {
+	if bytes > most {
 		return ErrTooLong
 	}
 	return nil

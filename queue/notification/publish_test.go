@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/message"
 )
 
@@ -57,10 +58,10 @@ func TestCheckSize(t *testing.T) {
 	t.Parallel()
 	const refused = "Invalid parameter: Message too long"
 	attributes := []message.MessageAttribute{{Name: "name", DataType: "String", Value: "value"}} // 15 bytes
-	wantText(t, CheckSize(262_144), "")
-	wantText(t, CheckSize(262_145), refused)
-	wantText(t, CheckSize(message.Size(strings.Repeat("a", 262_144-15), attributes)), "")
-	wantText(t, CheckSize(message.Size(strings.Repeat("a", 262_144-14), attributes)), refused)
+	wantText(t, CheckSize(262_144, limits.PublishBytesMax), "")
+	wantText(t, CheckSize(262_145, limits.PublishBytesMax), refused)
+	wantText(t, CheckSize(message.Size(strings.Repeat("a", 262_144-15), attributes), limits.PublishBytesMax), "")
+	wantText(t, CheckSize(message.Size(strings.Repeat("a", 262_144-14), attributes), limits.PublishBytesMax), refused)
 }
 
 func TestQueueText(t *testing.T) {

@@ -25,7 +25,7 @@ func (c *call) onSubscription(text string) error {
 	if name != "" && c.Scope.Elsewhere(text) {
 		return refusal.SNSInvalid("subscription_arn Reason: it is of another region")
 	}
-	c.Record.Topic = c.Scope.Of(arn.AccountOf(text), name[:min(len(name), limits.TopicNameLengthMax)])
+	c.Record.Topic = c.Scope.Of(arn.AccountOf(text), name[:min(len(name), limits.FIFONameLengthMax)])
 	return c.permit(service.Resource{Topic: c.Record.Topic})
 }
 

@@ -23,7 +23,7 @@ func (c *call) onTopic(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("topic")
 	}
-	if len(access.PlainName(name)) > limits.TopicNameLengthMax {
+	if len(access.PlainName(name)) > limits.FIFONameLengthMax {
 		return refusal.NoSuchTopic()
 	}
 	c.topic = strings.Clone(c.qualify(name)) // it outlives the text of the request
@@ -37,7 +37,7 @@ func (t *topics) CreateTopic(ctx context.Context, in *seriatimpb.CreateTopicRequ
 	if in.GetTopic() == "" {
 		return nil, refusal.MissingParameter("topic")
 	}
-	name := c.qualify(shorten(in.GetTopic(), limits.TopicNameLengthMax))
+	name := c.qualify(shorten(in.GetTopic(), limits.FIFONameLengthMax))
 	c.Record.Topic = name
 	if err := c.permit(service.Resource{Topic: name}); err != nil {
 		return nil, err

@@ -41,6 +41,9 @@ func byNewName(c *aws.Call, input any) (service.Resource, error) {
 
 // createTopic creates a topic, or confirms an equal one.
 func createTopic(ctx context.Context, c *aws.Call, in *createTopicInput) (*createTopicOutput, error) {
+	if err := attributes.CheckSNSTopicName(in.Name.Value); err != nil {
+		return nil, err
+	}
 	tags, err := domainTags(in.Tags)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func topicResource(c *aws.Call, text, name string) service.Resource {
 }
 
 // cutTopic cuts a name to one byte more than the longest, which suffices for the command to refuse it.
-func cutTopic(name string) string { return name[:min(len(name), limits.TopicNameLengthMax+1)] }
+func cutTopic(name string) string { return name[:min(len(name), limits.FIFONameLengthMax+1)] }
 
 // onSubscription is embedded in the input of actions that name a subscription.
 type onSubscription struct{ SubscriptionARN string }

@@ -142,6 +142,9 @@ func (t *Topic) check(e PublishEntry) *Error {
 func (t *Topic) values(e PublishEntry) (reservedValues, *Error) {
 	v, err := splitReserved(Settings{Reserved: t.settings.reserved}, SendEntry{Attributes: e.Attributes, Group: e.Group})
 	v.takeOptions(SendEntry{EnqueueAt: e.EnqueueAt, Partition: e.Partition, TimeToLive: e.TimeToLive})
+	if limit := t.settings.timeToLive * 1000; limit > 0 && (v.timeToLive == 0 || limit < v.timeToLive) {
+		v.timeToLive = limit
+	}
 	return v, err
 }
 

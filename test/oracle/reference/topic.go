@@ -25,6 +25,7 @@ type Topic struct {
 type topicSettings struct {
 	Deduplication
 	archiveDays             int64 // 0: no archive
+	timeToLive              int64 // seconds; 0: as the queues say
 	groupOptional, reserved bool
 	profile                 string
 	inert                   map[string]string
@@ -118,6 +119,9 @@ func assignTopicRule(s *topicSettings, name, value string, least int64) (ok bool
 		ok = ok && s.MaxEntries >= 0
 	case "ReservedAttributesEnabled":
 		s.reserved, ok = truth(value)
+	case "DefaultTimeToLiveSeconds":
+		s.timeToLive, ok = wholeNumber(value)
+		ok = ok && s.timeToLive >= 0 && s.timeToLive <= 922_337_203_685
 	case "ArchivePolicy":
 		s.archiveDays, ok = archivePolicy(value)
 	}
@@ -188,6 +192,8 @@ func (s topicSettings) text(name string) string {
 		return pick(s.reserved, "true", "false")
 	case "CompatibilityProfile":
 		return s.profile
+	case "DefaultTimeToLiveSeconds":
+		return messageIDText(int(s.timeToLive))
 	case "ArchivePolicy":
 		return messageIDText(int(s.archiveDays))
 	}

@@ -37,6 +37,7 @@ type (
 		topic   string
 		sender  string
 		batch   bool
+		large   bool
 		since   int64
 		entries []reference.PublishEntry
 	}
@@ -91,7 +92,8 @@ func (c setSubscription) command(w *world) queue.Command {
 
 func (c publish) command(*world) queue.Command {
 	cmd := &queue.Publish{
-		Topic: c.topic, SenderID: c.sender, Endpoint: "http://localhost:9324", Batch: c.batch, RepeatedSince: queue.Timestamp(c.since),
+		Topic: c.topic, SenderID: c.sender, Endpoint: "http://localhost:9324", Batch: c.batch, Large: c.large,
+		RepeatedSince: queue.Timestamp(c.since),
 	}
 	for _, e := range c.entries {
 		p := queue.PublishEntry{Message: e.Message}

@@ -103,7 +103,7 @@ func (t topicKind) change(g *generator) attributes {
 
 // extension changes an attribute that SNS does not have.
 func (t topicKind) extension(g *generator) attributes {
-	switch g.rng.IntN(6) {
+	switch g.rng.IntN(7) {
 	case 0:
 		return attributes{"DeduplicationScope": pickOf(g, "queue", "messageGroup", "partitionKey", "partitionKey")}
 	case 1:
@@ -118,6 +118,8 @@ func (t topicKind) extension(g *generator) attributes {
 		return attributes{"MaxDeduplicationEntries": "0"}
 	case 4:
 		return attributes{"DeduplicationEnabled": pickOf(g, "true", "false")}
+	case 5:
+		return attributes{"DefaultTimeToLiveSeconds": pickOf(g, "0", "1", "5", "3600", "-1")}
 	}
 	return attributes{"MessageGroupIdMode": pickOf(g, "Optional", "Required")}
 }
@@ -243,7 +245,11 @@ func (g *generator) subscriptionChange() attributes {
 
 func (g *generator) publish(t topicKind) action {
 	c := publish{topic: t.name, sender: pickOf(g, "123456789012", "anonymous"), batch: g.oneIn(3)}
-	for range g.size(c.batch) {
+	entries := g.size(c.batch)
+	if c.large = c.batch && g.oneIn(4); c.large {
+		entries += pickOf(g, 0, 4, 10)
+	}
+	for range entries {
 		c.entries = append(c.entries, g.publishEntry(t))
 	}
 	if g.oneIn(100) {
