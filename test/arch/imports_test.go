@@ -251,6 +251,8 @@ var packageRules = []packageRule{
 	{path: "transport/servicebus/description", only: []string{"~/queue/attributes", "~/queue/deduplication", "~/queue/policy",
 		"errors", "math", "slices", "strconv", "strings"}},
 	{path: "transport/servicebus/entity", only: []string{"strings"}},
+	{path: "transport/servicebus/entity/lookup", only: []string{"strings", "~/queue", "~/queue/access", "~/queue/limits",
+		"~/transport/servicebus/entity"}},
 	{path: "transport/push", only: []string{std}},
 	transport("/tracing", "~/cluster", "~/transport/aws", "~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/ops"),
 	{path: "transport/tracing/tracingtest",

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/transport/amqp/wire"
+	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 )
 
 // Suffixes of paths, in any letter case.
@@ -59,6 +60,12 @@ func (a *address) key() string {
 		key += suffixManagement
 	}
 	return key
+}
+
+// subscription reports whether the path is that of a subscription.
+func (a *address) subscription() bool {
+	_, _, is := entity.SplitSubscription(a.path)
+	return is
 }
 
 // claimed returns the path that a token must cover.

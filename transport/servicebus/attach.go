@@ -5,13 +5,13 @@ import (
 	"errors"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/amqp"
 	"github.com/seriatimq/seriatim/transport/amqp/wire"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/service"
-	"github.com/seriatimq/seriatim/transport/servicebus/entity"
+	"github.com/seriatimq/seriatim/transport/servicebus/entity/lookup"
 )
 
 // attachment is a link that a client wants.
@@ -77,22 +77,27 @@ func (a *attachment) accept(clientSends bool) error {
 		return a.acceptNode(&at, of.managementNode(&at, found), clientSends)
 	case clientSends && at.deadLetter:
 		return failure(notAllowed, "Nothing can be sent to a dead-letter queue.")
+	case clientSends && at.subscription():
+		return failure(notAllowed, "Nothing can be sent to a subscription. Send to its topic.")
 	case clientSends:
 		return a.acceptSender(&at, found, caller)
+	case found.resource.Topic != "":
+		return failure(notAllowed, "Nothing can be received from a topic. Receive from its subscriptions.")
 	}
 	return a.acceptReceiver(&at, found, caller)
 }
 
 // found is an entity that exists.
 type found struct {
-	queue      string // qualified by its account
-	attributes queue.QueueAttributes
+	resource     service.Resource // the queue or the topic
+	needsSession bool             // of each message that is sent
+	bytesMax     int64            // of such a message
 }
 
 // hasSessions reports whether receivers need a session. Those of a dead-letter queue need none.
-func (f *found) hasSessions(at *address) bool { return !f.attributes.GroupOptional && !at.deadLetter }
+func (f *found) hasSessions(at *address) bool { return f.needsSession && !at.deadLetter }
 
-// find finds the queue of an address, first in the state of this node.
+// find finds the entity of an address, first in the state of this node.
 func (a *attachment) find(at *address, caller auth.Identity) (f found, err error) {
 	s := a.connection.server
 	scope := service.NewScope(s.Names, s.Node.Access(), s.Authorizer != nil, caller, "")
@@ -106,36 +111,27 @@ func (a *attachment) find(at *address, caller auth.Identity) (f found, err error
 	return f, err
 }
 
-// listMax bounds the names of one step of a search without letter case.
-const listMax = 1000
-
 func findIn(v queue.View, at *address, scope *service.Scope) (f found, err error) {
-	name, ok := entity.Find(at.path, func(name string) bool { return v.QueueExists(scope.Own(name)) }, func(after string) []string {
-		if after != "" {
-			after = scope.Own(after)
-		}
-		names := v.QueuesOf(scope.Caller(), "", after, listMax)
-		for i := range names {
-			names[i] = access.PlainName(names[i])
-		}
-		return names
-	})
-	if !ok {
+	e, ok := lookup.In{View: v, Owner: scope.Caller()}.Find(at.path)
+	if ok && at.deadLetter {
+		e.Name = v.DeadLetterQueue(e.Name) // empty for a topic
+	}
+	if !ok || e.Name == "" {
 		return found{}, errNoEntity
 	}
-	f.queue = scope.Own(name)
-	if at.deadLetter {
-		if f.queue = v.DeadLetterQueue(f.queue); f.queue == "" {
-			return found{}, errNoEntity
+	if e.Kind == lookup.Topic {
+		attributes, refused := v.TypedTopic(e.Name)
+		if refused != nil {
+			return found{}, refused
 		}
+		return found{service.Resource{Topic: e.Name}, !attributes.GroupOptional, limits.MessageBytesMax}, nil
 	}
-	attributes, refused := v.Typed(f.queue)
+	attributes, refused := v.Typed(e.Name)
 	if refused != nil {
 		if refused.Code == refusal.QueueDoesNotExist {
 			return found{}, errNoEntity
 		}
 		return found{}, refused
 	}
-	f.attributes = attributes
-	return f, nil
+	return found{service.Resource{Name: e.Name}, !attributes.GroupOptional, attributes.MaximumMessageSize}, nil
 }

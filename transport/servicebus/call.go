@@ -18,7 +18,7 @@ import (
 // protocol names this API in the access log and in metrics.
 const protocol = "amqp"
 
-// permission is a right of a caller, that of the equivalent action of SQS.
+// permission is a right of a caller, that of the equivalent action of SQS or SNS.
 type permission uint8
 
 const (
@@ -27,11 +27,13 @@ const (
 	toDelete
 	toChange
 	toDeadLetter // with the right to send to the dead-letter queue
+	toPublish
 	permissions
 )
 
 var permissionNames = [permissions]string{
 	"sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:DeleteMessage",
+	"sns:Publish",
 }
 
 // call is one link, or one request to a management node. Permits and submit are safe for concurrent use.
@@ -40,7 +42,7 @@ type call struct {
 	server  *Server
 	ctx     context.Context // ends with the connection, or when the client waits no longer
 	started time.Time
-	queue   string // qualified by its account
+	queue   string // qualified by its account; empty: a topic
 
 	permitted [permissions]atomic.Pointer[access.Table] // tables by which the caller was permitted
 }
@@ -59,10 +61,10 @@ func (c *connection) begin(ctx context.Context, action string, needs permission,
 	return of
 }
 
-// on sets the queue, and refuses a caller without a permission or a quota.
-func (c *call) on(qualified string, needs permission) error {
-	c.queue, c.Record.Queue = qualified, qualified
-	c.Resource = service.Resource{Name: qualified}
+// on sets the queue or the topic, and refuses a caller without a permission or a quota.
+func (c *call) on(to service.Resource, needs permission) error {
+	c.queue, c.Resource = to.Name, to
+	c.Record.Queue, c.Record.Topic = to.Name, to.Topic
 	c.Record.Announce()
 	if err := c.permits(needs); err != nil {
 		return err

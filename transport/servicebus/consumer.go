@@ -42,7 +42,7 @@ func (a *attachment) acceptReceiver(at *address, f found, caller auth.Identity) 
 	k.link = link{call: k.call, connection: of, path: at.claimed()}
 	k.settler.consumer = k
 	k.receiving, k.stop = context.WithCancel(k.call.ctx)
-	err := k.call.on(f.queue, toReceive)
+	err := k.call.on(f.resource, toReceive)
 	if err == nil && k.deletes {
 		err = k.call.permits(toDelete)
 	}

@@ -6,9 +6,12 @@
 //	q                      sends and receives; a filter makes the receiver one of a session
 //	q/$DeadLetterQueue     receives from the dead-letter queue of q
 //	q/$management          requests about q: locks, schedules, sessions, peeks
+//	t                      sends to a topic
+//	t/$management          schedules and cancels
+//	t/Subscriptions/s      receives from a subscription, which has all nodes of a queue
 //	$cbs                   tokens
 //
-// Package entity maps q to the name of a queue. A queue must exist before a link to it.
+// Package entity maps paths to the names of queues and topics. An entity must exist before a link to it.
 //
 // # Messages
 //

@@ -40,6 +40,7 @@ const (
 // conditions has the conditions of refusals. Any other refusal is an argumentError.
 var conditions = map[refusal.Code]string{
 	refusal.QueueDoesNotExist:      notFound,
+	refusal.NotFound:               notFound,
 	refusal.MessageNotFound:        messageNotFound,
 	refusal.MessageLockLost:        messageLockLost,
 	refusal.ReceiptHandleIsInvalid: messageLockLost,
@@ -47,6 +48,7 @@ var conditions = map[refusal.Code]string{
 	refusal.SessionCannotBeLocked:  sessionCannotBeLocked,
 	refusal.SessionLockLost:        sessionLockLost,
 	refusal.OverLimit:              resourceLimitExceeded,
+	refusal.Throttled:              resourceLimitExceeded,
 	refusal.BatchRequestTooLong:    messageSizeExceeded,
 	refusal.RequestThrottled:       serverBusy,
 	refusal.UnsupportedOperation:   notAllowed,

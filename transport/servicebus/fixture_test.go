@@ -137,13 +137,18 @@ var queueNumber atomic.Int64
 func (f *fixture) create(more ...queue.Attribute) (path string) {
 	f.t.Helper()
 	path = fmt.Sprintf("q%d", queueNumber.Add(1))
+	f.createQueue(path+".fifo", more...)
+	return path
+}
+
+func (f *fixture) createQueue(name string, more ...queue.Attribute) {
+	f.t.Helper()
 	attributes := append([]queue.Attribute{
 		{Name: "FifoQueue", Value: "true"}, {Name: "CompatibilityProfile", Value: "servicebus"},
 		{Name: "ImplicitDeadLetterQueue", Value: "true"},
 	}, more...)
-	_, err := node.Submit(f.t.Context(), &queue.CreateQueue{Queue: path + ".fifo", Attributes: attributes})
+	_, err := node.Submit(f.t.Context(), &queue.CreateQueue{Queue: name, Attributes: attributes})
 	clustertest.Must(f.t, err)
-	return path
 }
 
 var withSessions = queue.Attribute{Name: "MessageGroupIdMode", Value: "Required"}

@@ -32,6 +32,27 @@ var operations = map[string]operation{
 	"batch-delete-messages":      {"DeleteMessages", toDelete, service.Changes, (*managed).deleteOld},
 }
 
+// topicOperations has those that a topic has.
+var topicOperations = map[string]operation{
+	"schedule-message":         {"Publish", toPublish, service.Changes, (*managed).schedulePublishes},
+	"cancel-scheduled-message": {"CancelScheduledPublishes", toPublish, service.Changes, (*managed).cancel},
+}
+
+// operationOf finds an operation of an entity.
+func (f *found) operationOf(name string) (op operation, refused *response) {
+	op, known := operations[name]
+	if !known {
+		return op, &response{code: 501, condition: notImplemented, text: "The operation " + vendor + name + " is not implemented."}
+	}
+	if f.resource.Topic == "" {
+		return op, nil
+	}
+	if op, known = topicOperations[name]; !known {
+		return op, &response{code: 400, condition: notAllowed, text: "A topic does not have the operation " + vendor + name + "."}
+	}
+	return op, nil
+}
+
 // serverTimeoutMax bounds the time that a client gives to a request.
 const serverTimeoutMax = 5 * time.Minute
 
@@ -41,7 +62,7 @@ type managed struct {
 	connection *connection
 	body       wire.Value
 	operation  string
-	attributes queue.QueueAttributes
+	entity     found
 }
 
 // errNothing is the answer 204: there is nothing to return.
@@ -56,15 +77,15 @@ func (c *connection) managementNode(at *address, f found) nodeService {
 			return &response{code: 401, condition: unauthorizedAccess, text: "The token of the link has expired."}
 		}
 		name, _ := cutPrefix(textOf(r.property("operation")), vendor)
-		op, implemented := operations[name]
-		if !implemented {
-			return &response{code: 501, condition: notImplemented, text: "The operation " + vendor + name + " is not implemented."}
+		op, refused := f.operationOf(name)
+		if refused != nil {
+			return refused
 		}
 		ctx, cancel := context.WithTimeout(ctx, serverTimeout(r))
 		defer cancel()
 		m := &managed{call: c.begin(ctx, op.action, op.needs, op.effect, caller), connection: c, body: r.body(), operation: name,
-			attributes: f.attributes}
-		err := m.call.on(f.queue, op.needs)
+			entity: f}
+		err := m.call.on(f.resource, op.needs)
 		var body wire.Value
 		if err == nil {
 			body, err = op.serve(m)
@@ -164,7 +185,7 @@ func (m *managed) sessionRef() (ref queue.SessionRef, held *heldSession, err err
 
 // settlementSession returns the session of messages, which the body names where the entity has sessions.
 func (m *managed) settlementSession() (queue.SessionRef, error) {
-	if m.attributes.GroupOptional {
+	if !m.entity.needsSession {
 		return queue.SessionRef{}, nil
 	}
 	ref, _, err := m.sessionRef()

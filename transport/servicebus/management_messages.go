@@ -25,38 +25,6 @@ const (
 	deleteMax = 4000
 )
 
-// schedule stores messages with a time to enqueue them, all or none, and returns their numbers.
-func (m *managed) schedule() (wire.Value, error) {
-	cmd := &queue.SendMessages{Queue: m.call.queue, SenderID: m.call.SenderID(), Batch: true, Atomic: true}
-	rules := content{needsSession: !m.attributes.GroupOptional}
-	for _, item := range m.items("messages") {
-		encoded, ok := item.Lookup("message").Binary()
-		if !ok {
-			return nil, argument("messages", "an entry has no message")
-		}
-		e, err := rules.readEntry(string(encoded), m.call.server.Now().UnixMilli())
-		if err != nil {
-			return nil, err
-		}
-		cmd.Entries = append(cmd.Entries, e)
-	}
-	if len(cmd.Entries) == 0 {
-		return nil, argument("messages", "there is none")
-	}
-	sent, _, err := submit[queue.MessagesSent](m.call, cmd)
-	if err != nil {
-		return nil, err
-	}
-	b, mark := wire.BeginArray(nil, wire.Long)
-	for i := range sent.Entries {
-		if refused := sent.Entries[i].Err; refused != nil {
-			return nil, refused
-		}
-		b = wire.AppendLongItem(b, int64(sent.Entries[i].Sequence)) //nolint:gosec // below 2^63
-	}
-	return mapOf("sequence-numbers", mark.EndArray(b, len(sent.Entries))), nil
-}
-
 // sequences reads the sequence numbers of the body.
 func (m *managed) sequences() ([]queue.SequenceNumber, error) {
 	items := m.items("sequence-numbers")
@@ -72,26 +40,6 @@ func (m *managed) sequences() ([]queue.SequenceNumber, error) {
 		return nil, argument("sequence-numbers", "there is none")
 	}
 	return out, nil
-}
-
-// cancel deletes scheduled messages.
-func (m *managed) cancel() (wire.Value, error) {
-	numbers, err := m.sequences()
-	if err != nil {
-		return nil, err
-	}
-	for batch := range slices.Chunk(numbers, limits.BatchEntriesMax) {
-		done, _, err := submit[queue.EntriesDone](m.call, &queue.CancelScheduled{Queue: m.call.queue, Sequences: batch})
-		if err != nil {
-			return nil, err
-		}
-		for _, refused := range done.Errs {
-			if refused != nil {
-				return nil, asSent(refused, batch)
-			}
-		}
-	}
-	return emptyMap(), nil
 }
 
 // asSent writes sequence numbers in the text of a refusal as clients of Service Bus see them.

@@ -27,14 +27,18 @@ const (
 // acceptSender accepts a link whose client sends.
 func (a *attachment) acceptSender(at *address, f found, caller auth.Identity) error {
 	of := a.connection
-	c := of.begin(of.ctx, "SendLink", toSend, service.Changes, caller)
-	p := &producer{call: c, content: content{needsSession: !f.attributes.GroupOptional}}
+	action, needs := "SendLink", toSend
+	if f.resource.Topic != "" {
+		action, needs = "PublishLink", toPublish
+	}
+	c := of.begin(of.ctx, action, needs, service.Changes, caller)
+	p := &producer{call: c, needs: needs, content: content{needsSession: f.needsSession}}
 	p.link = link{call: c, connection: of, path: at.claimed()}
-	if err := c.on(f.queue, toSend); err != nil {
+	if err := c.on(f.resource, needs); err != nil {
 		c.end(err)
 		return err
 	}
-	most := max(uint64(f.attributes.MaximumMessageSize), linkBytesMin) //nolint:gosec // positive
+	most := max(uint64(f.bytesMax), linkBytesMin) //nolint:gosec // positive
 	p.ready.Add(1)
 	receiver := a.request.Receive(p, creditOfSenders, min(most, limits.MessageBytesMax), amqp.Answer{})
 	if receiver == nil {
@@ -52,6 +56,7 @@ func (a *attachment) acceptSender(at *address, f found, caller auth.Identity) er
 type producer struct {
 	link    link
 	call    *call
+	needs   permission
 	content content
 	ready   sync.WaitGroup // until detach is set
 
@@ -78,7 +83,7 @@ func (p *producer) Received(d *amqp.Delivery) {
 	case len(d.State) > 0:
 		err = failure(notImplemented, "Transactions are not supported.")
 	case err == nil:
-		if err = p.call.permits(toSend); err == nil {
+		if err = p.call.permits(p.needs); err == nil {
 			err = p.call.charge()
 		}
 	}
@@ -173,20 +178,17 @@ func (p *producer) execute(batch []*outgoing) {
 
 // store executes one command. If a rule refuses several messages as a whole, each is tried alone.
 func (p *producer) store(batch []*outgoing) {
-	cmd := &queue.SendMessages{
-		Queue: p.call.queue, SenderID: p.call.SenderID(), Batch: batch[0].batch || len(batch) > 1, Atomic: batch[0].batch,
-	}
+	var entries []queue.SendEntry
 	for _, o := range batch {
-		cmd.Entries = append(cmd.Entries, o.entries...)
+		entries = append(entries, o.entries...)
 	}
-	cmd.Streamed = !cmd.Atomic && len(cmd.Entries) > limits.BatchEntriesMax
 	if p.isBroken() {
 		for _, o := range batch {
 			p.forget(o.delivery)
 		}
 		return
 	}
-	sent, _, err := submit[queue.MessagesSent](p.call, cmd)
+	refusals, err := p.submit(entries, batch[0].batch, len(batch) > 1)
 	if refused, ok := errors.AsType[*queue.Error](err); ok && len(batch) > 1 && refused != nil {
 		for one := range slices.Chunk(batch, 1) {
 			p.store(one)
@@ -195,11 +197,41 @@ func (p *producer) store(batch []*outgoing) {
 	}
 	for i, o := range batch {
 		outcome := err
-		if err == nil && !o.batch && i < len(sent.Entries) && sent.Entries[i].Err != nil {
-			outcome = sent.Entries[i].Err
+		if err == nil && !o.batch && i < len(refusals) && refusals[i] != nil {
+			outcome = refusals[i]
 		}
 		p.answer(o.delivery, outcome)
 	}
+}
+
+// submit stores messages in the queue, or publishes them. It returns the refusals of single messages,
+// which a topic has none of: one refuses all.
+func (p *producer) submit(entries []queue.SendEntry, atomic, several bool) (refusals []*queue.Error, err error) {
+	if p.call.Resource.Topic != "" {
+		_, _, err := submit[queue.Published](p.call, p.call.publish(entries))
+		return nil, err
+	}
+	sent, _, err := submit[queue.MessagesSent](p.call, &queue.SendMessages{
+		Queue: p.call.queue, SenderID: p.call.SenderID(), Batch: atomic || several, Atomic: atomic, Entries: entries,
+		Streamed: !atomic && len(entries) > limits.BatchEntriesMax,
+	})
+	for i := range sent.Entries {
+		refusals = append(refusals, sent.Entries[i].Err)
+	}
+	return refusals, err
+}
+
+// publish returns the command that publishes messages.
+func (c *call) publish(entries []queue.SendEntry) *queue.Publish {
+	cmd := &queue.Publish{Topic: c.Resource.Topic, SenderID: c.SenderID(), Batch: true, Large: true}
+	for i := range entries {
+		e := &entries[i]
+		cmd.Entries = append(cmd.Entries, queue.PublishEntry{
+			Message: e.Body, Encoded: e.Encoded, Native: true, Options: e.Options, GroupID: e.GroupID, GroupIDGiven: e.GroupIDGiven,
+			DeduplicationID: e.DeduplicationID, DeduplicationIDGiven: e.DeduplicationIDGiven,
+		})
+	}
+	return cmd
 }
 
 func (p *producer) isBroken() bool {

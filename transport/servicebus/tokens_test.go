@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport/auth/gate"
 	"github.com/seriatimq/seriatim/transport/auth/sas"
+	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 )
 
 const (
@@ -99,4 +100,39 @@ func TestExpiredToken(t *testing.T) {
 	in := f.receiver(s, name, nil)
 	_, err := in.Receive(t.Context(), nil)
 	wantCondition(t, err, "amqp:unauthorized-access")
+}
+
+// A sender on a topic needs the permission to publish, a receiver of a subscription that to its queue.
+func TestPermissionsOfTopics(t *testing.T) {
+	f := guardedFixture(t)
+	topic := f.createTopic()
+	path := f.subscribe(topic, "s", plain)
+	s := f.session()
+	cbs := f.manage(s, "$cbs")
+	attach := func() (send, receive error) {
+		_, send = s.NewSender(t.Context(), topic, nil)
+		_, receive = s.NewReceiver(t.Context(), path, nil)
+		return send, receive
+	}
+	if got := cbs.put(topic, annaKey, secret, time.Now().Add(time.Minute)); got != 202 { // it covers the subscription, too
+		t.Errorf("status %d", got)
+	}
+	permit := func(action, arn string) {
+		t.Helper()
+		policy := `{"Statement":{"Effect":"Allow","Action":"` + action + `","Resource":"` + arn + `"}}`
+		clustertest.Must(t, clustertest.Err(node.Submit(t.Context(), &access.PutUserPolicy{
+			Account: "000000000000", User: "anna", Policy: policy})))
+	}
+	permit("sqs:*", "*")
+	send, receive := attach()
+	wantCondition(t, send, unauthorizedAccess)
+	clustertest.Must(t, receive)
+	permit("sns:Publish", f.server.Names.TopicARN(entity.QueueName(topic)))
+	send, receive = attach()
+	clustertest.Must(t, send)
+	wantCondition(t, receive, unauthorizedAccess)
+	m := f.manage(s, topic+"/$management")
+	m.want(404, "cancel-scheduled-message", map[string]any{"sequence-numbers": []int64{7}})
+	permit("sqs:*", "*")
+	m.want(401, "cancel-scheduled-message", map[string]any{"sequence-numbers": []int64{7}})
 }

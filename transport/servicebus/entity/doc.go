@@ -1,4 +1,5 @@
-// Package entity maps the entities of Azure Service Bus to queues, one to one.
+// Package entity maps the entities of Azure Service Bus to queues and topics, one to one. Package lookup
+// finds them in the state.
 //
 // # Mapping
 //
@@ -12,6 +13,9 @@
 //
 // So most names stay as they are, and each FIFO queue is reached as an entity, unless its name has an
 // escape that the mapping does not produce.
+//
+// A topic has the name of a queue of its path. A subscription is a queue of its own, whose path is
+// TOPIC/Subscriptions/NAME. It exists if that queue is subscribed to the topic.
 //
 // Service Bus compares paths without letter case, queues with it: [Find] prefers the exact name.
 package entity

@@ -7,11 +7,38 @@ const (
 	deadLetter = "-dlq" // ends the name of a built-in dead-letter queue before the suffix
 )
 
-// PathLengthMax bounds paths, as Service Bus does.
-const PathLengthMax = 260
+// PathLengthMax bounds the paths of queues and topics, and SubscriptionLengthMax the names of
+// subscriptions, as Service Bus does.
+const (
+	PathLengthMax         = 260
+	SubscriptionLengthMax = 50
+)
+
+const subscriptions = "/Subscriptions/"
+
+// Subscription returns the path of a subscription of a topic.
+func Subscription(topic, name string) string { return topic + subscriptions + name }
+
+// SplitSubscription is the inverse of Subscription, in any letter case. It reports false if the path is
+// not that of a subscription.
+func SplitSubscription(path string) (topic, name string, ok bool) {
+	end := strings.LastIndexByte(path, '/')
+	if at := end + 1 - len(subscriptions); at > 0 && strings.EqualFold(path[at:end+1], subscriptions) {
+		return path[:at], path[end+1:], true
+	}
+	return "", "", false
+}
 
 // Valid reports whether a text can be the path of an entity.
 func Valid(path string) bool {
+	if topic, name, ok := SplitSubscription(path); ok {
+		_, _, nested := SplitSubscription(topic)
+		return !nested && valid(topic) && valid(name) && len(name) <= SubscriptionLengthMax
+	}
+	return valid(path)
+}
+
+func valid(path string) bool {
 	if path == "" || len(path) > PathLengthMax {
 		return false
 	}

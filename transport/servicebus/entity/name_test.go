@@ -43,9 +43,29 @@ func TestQueueName(t *testing.T) {
 			t.Errorf("the queue %q belongs to %q", name, path)
 		}
 	}
-	for _, path := range []string{"", "/", "/a", "a/", "a//b", "a b", "ä", "a$", strings.Repeat("a", PathLengthMax+1)} {
+	for _, path := range []string{"", "/", "/a", "a/", "a//b", "a b", "ä", "a$", strings.Repeat("a", PathLengthMax+1),
+		"t/Subscriptions/" + strings.Repeat("s", SubscriptionLengthMax+1), "t/subscriptions/", "a/Subscriptions/b/Subscriptions/c",
+		strings.Repeat("t", PathLengthMax+1) + "/Subscriptions/s"} {
 		if Valid(path) {
 			t.Errorf("the path %q is valid", path)
+		}
+	}
+}
+
+func TestSplitSubscription(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string][2]string{
+		"t/Subscriptions/s": {"t", "s"}, "eu/t.1/SUBSCRIPTIONS/s-1": {"eu/t.1", "s-1"}, "t/subscriptions/s/x": {}, "/Subscriptions/s": {},
+		"Subscriptions/s": {}, "t": {}, "": {}, "t/Subscriptions": {}, "t/aSubscriptions/s": {},
+		strings.Repeat("t", PathLengthMax) + "/Subscriptions/" + strings.Repeat("s", SubscriptionLengthMax): {
+			strings.Repeat("t", PathLengthMax), strings.Repeat("s", SubscriptionLengthMax)},
+	} {
+		topic, name, ok := SplitSubscription(path)
+		if topic != want[0] || name != want[1] || ok != (want[0] != "") {
+			t.Errorf("%q: topic %q, subscription %q, %v", path, topic, name, ok)
+		}
+		if ok && (!Valid(path) || !strings.EqualFold(Subscription(topic, name), path)) {
+			t.Errorf("%q is not valid, or is %s", path, Subscription(topic, name))
 		}
 	}
 }
