@@ -192,13 +192,14 @@ func TestDevRestart(t *testing.T) {
 	}
 }
 
-// TestDevServiceBusConfig: the queues of the emulator's configuration exist when dev is ready.
+// TestDevServiceBusConfig: the entities of the emulator's configuration exist when dev is ready.
 func TestDevServiceBusConfig(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "Config.json")
 	write := func(properties string) {
 		t.Helper()
 		text := `{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"queue.1","Properties":{` + properties +
-			`}}],"Topics":[{"Name":"topic.1"}]}]}}`
+			`}}],"Topics":[{"Name":"topic.1","Properties":{"RequiresDuplicateDetection":true},"Subscriptions":[{"Name":"all"},` +
+			`{"Name":"some","Properties":{"MaxDeliveryCount":5},"Rules":[{"Name":"r"}]}]}]}]}}`
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +210,7 @@ func TestDevServiceBusConfig(t *testing.T) {
 		for range 2 { // the second time the queue is there
 			p := startProcess(t, nil, "dev", "--nodes", strconv.Itoa(nodes), "--base-port", strconv.Itoa(base), "--data-dir", dir,
 				"--servicebus-config", config, "--auth")
-			p.err.wait(t, `^the topic topic.1 is left out`, 1)
+			p.err.wait(t, `^the rules of topic.1/Subscriptions/some are left out: it gets all messages of its topic`, 1)
 			p.out.wait(t, `^ready`, 1)
 			key, err := os.ReadFile(filepath.Join(dir, "first-key"))
 			if err != nil {
@@ -222,6 +223,11 @@ func TestDevServiceBusConfig(t *testing.T) {
 			shown := must(t, "queue", "show", "queue_2E1.fifo", "--endpoint", endpoint(base, nodes))
 			if !strings.Contains(shown, `"maxReceiveCount":3`) || !strings.Contains(shown, "queue_2E1-dlq.fifo") {
 				t.Errorf("the queue is %s", shown)
+			}
+			subscribed := must(t, "topic", "show", "topic_2E1.fifo", "--endpoint", endpoint(base, nodes))
+			if !strings.Contains(subscribed, "topic_2E1_2FSubscriptions_2Fall.fifo") ||
+				!strings.Contains(subscribed, "topic_2E1_2FSubscriptions_2Fsome.fifo") {
+				t.Errorf("the subscriptions are %s", subscribed)
 			}
 			p.signal(t, syscall.SIGTERM)
 			if code := p.wait(t); code != 0 {

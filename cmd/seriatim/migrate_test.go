@@ -123,7 +123,9 @@ func TestMigrateFromServiceBus(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the nodes have ended
 	config := filepath.Join(t.TempDir(), "Config.json")
 	text := `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"eu/orders","Properties":{"LockDuration":"PT30S",` +
-		`"MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"jobs"}},{"Name":"jobs"}],"Topics":[{"Name":"news"}]}]}}`
+		`"MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"jobs"}},{"Name":"jobs"}],"Topics":[{"Name":"news","Properties":{` +
+		`"DefaultMessageTimeToLive":"PT1H"},"Subscriptions":[{"Name":"all","Properties":{"RequiresSession":true,"ForwardTo":"jobs"},` +
+		`"Rules":[{"Name":"r"}]}]}]}]}}`
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,9 @@ func TestMigrateFromServiceBus(t *testing.T) {
 	plan := must(t, "migrate", "from-servicebus", "--config", config, "--endpoint", from) // with its notes
 	for _, line := range []string{
 		"create the queue eu_2Forders.fifo\n", "set RedrivePolicy of the queue eu_2Forders.fifo\n", "create the queue jobs-dlq.fifo\n",
-		"the queue eu/orders gets the default of ForwardTo: The property ForwardTo cannot be 'jobs' here.", "the topic news is left out",
+		"the queue eu/orders gets the default of ForwardTo: The property ForwardTo cannot be 'jobs' here.",
+		"create the topic news.fifo\n", "subscribe news_2FSubscriptions_2Fall.fifo to news.fifo\n",
+		"the subscription news/Subscriptions/all gets the default of ForwardTo", "the rules of news/Subscriptions/all are left out",
 	} {
 		if !strings.Contains(plan, line) {
 			t.Errorf("no %q in the plan:\n%s", line, plan)

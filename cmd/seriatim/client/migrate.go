@@ -148,12 +148,13 @@ func migrateFromCommand(o *options, service migrate.Service, name string) *cobra
 func migrateFromServiceBusCommand(o *options) *cobra.Command {
 	f := &migrateFlags{many: rateFlags{report: progress.None}} // it moves no messages
 	c := &cobra.Command{
-		Use: "from-servicebus", Short: "Copy queues from Azure Service Bus or from the configuration of its emulator", Args: arguments.None,
-		Long: "Copy queues from a namespace of Azure Service Bus, or from the configuration file of its emulator. Without --apply, the\n" +
-			"command prints the plan and changes nothing. For a namespace, " + EnvSourceKey + " is the name of a\n" +
+		Use: "from-servicebus", Args: arguments.None,
+		Short: "Copy queues and topics from Azure Service Bus or from the configuration of its emulator",
+		Long: "Copy queues and topics from a namespace of Azure Service Bus, or from the configuration file of its emulator. Without\n" +
+			"--apply, the command prints the plan and changes nothing. For a namespace, " + EnvSourceKey + " is the name of a\n" +
 			"shared access policy with the claim Manage, and " + EnvSourceSecret + " is its key.\n\n" +
-			"Each queue becomes a FIFO queue with a dead-letter queue. The plan names the properties that are left out. Messages,\n" +
-			"topics and subscriptions are not copied.",
+			"Each queue becomes a FIFO queue with a dead-letter queue, each topic a FIFO topic, and each subscription a queue that\n" +
+			"is subscribed to it. The plan names the properties that are left out. Messages and rules are not copied.",
 		Example: "  seriatim migrate from-servicebus --config Config.json\n" +
 			"  seriatim migrate from-servicebus --source-endpoint https://example.servicebus.windows.net --apply",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
@@ -162,7 +163,7 @@ func migrateFromServiceBusCommand(o *options) *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.source.endpoint, "source-endpoint", "", "address of the namespace, such as https://example.servicebus.windows.net")
-	fl.StringVar(&f.source.prefix, "prefix", "", "only queues of the namespace whose names begin with this")
+	fl.StringVar(&f.source.prefix, "prefix", "", "only queues and topics of the namespace whose names begin with this")
 	f.source.bindConfig(c)
 	c.MarkFlagsOneRequired("source-endpoint", "config")
 	fl.BoolVar(&f.apply, "apply", false, "carry out the plan")
@@ -190,7 +191,7 @@ func (f *migrateFlags) migrate(cmd *cobra.Command, w *wire, p *printer, service 
 	if err != nil {
 		return err
 	}
-	cluster := &definitions.Cluster{Native: n, Parts: map[string]bool{definitions.Queues: true}}
+	cluster := &definitions.Cluster{Native: n, Parts: service.Parts()}
 	have, err := definitions.Collect(cmd.Context(), cluster)
 	if err != nil {
 		return err
@@ -354,8 +355,7 @@ func migrateDiffCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			have, err := definitions.Collect(cmd.Context(),
-				&definitions.Cluster{Native: n, Parts: map[string]bool{definitions.Queues: true}})
+			have, err := definitions.Collect(cmd.Context(), &definitions.Cluster{Native: n, Parts: service.Parts()})
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,9 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/server/files"
 	"github.com/seriatimq/seriatim/transport/servicebus/atom/client"
+	"github.com/seriatimq/seriatim/transport/servicebus/description"
 	"github.com/seriatimq/seriatim/transport/servicebus/emulator"
+	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 )
 
 const (
@@ -31,10 +33,8 @@ func readEntities(file string) (emulator.Config, error) {
 	}
 	defer func() { _ = opened.Close() }() // it is only read
 	c, err := emulator.Read(opened)
-	for i := range c.Queues {
-		if _, refused := c.Queues[i].Queue(); len(refused) > 0 && err == nil {
-			err = fmt.Errorf("queue %s: %w", c.Queues[i].Path, refused[0])
-		}
+	if err == nil {
+		err = checkEntities(&c)
 	}
 	if err != nil {
 		err = exit.New(exit.Usage, fmt.Errorf("--servicebus-config %s: %w", file, err), "")
@@ -42,17 +42,40 @@ func readEntities(file string) (emulator.Config, error) {
 	return c, err
 }
 
+// checkEntities refuses entities with a property that they cannot have here.
+func checkEntities(c *emulator.Config) (err error) {
+	check := func(kind, name string, refused []*description.Refused) {
+		if len(refused) > 0 && err == nil {
+			err = fmt.Errorf("%s %s: %w", kind, name, refused[0])
+		}
+	}
+	for i := range c.Queues {
+		_, refused := c.Queues[i].Queue()
+		check("queue", c.Queues[i].Path, refused)
+	}
+	for i := range c.Topics {
+		t := &c.Topics[i]
+		_, refused := t.Topic()
+		check("topic", t.Path, refused)
+		for j := range t.Subscriptions {
+			_, refused := t.Subscriptions[j].Subscription()
+			check("subscription", entity.Subscription(t.Path, t.Subscriptions[j].Path), refused)
+		}
+	}
+	return err
+}
+
 // createEntities creates the entities of the configuration that do not exist yet.
 func (f *devFlags) createEntities(ctx context.Context, words io.Writer) error {
-	for _, topic := range f.entities.Topics {
-		if _, err := fmt.Fprintf(words, "the topic %s is left out: there are no topics of Service Bus yet\n", topic); err != nil {
+	for _, path := range f.entities.Rules {
+		if _, err := fmt.Fprintf(words, "the rules of %s are left out: it gets all messages of its topic\n", path); err != nil {
 			return err
 		}
 	}
-	if len(f.entities.Queues) == 0 {
+	if len(f.entities.Queues)+len(f.entities.Topics) == 0 {
 		return nil
 	}
-	c := client.Client{Endpoint: "http://" + f.addresses(1).client, HTTP: http.DefaultClient, Now: time.Now}
+	c := creator{client.Client{Endpoint: "http://" + f.addresses(1).client, HTTP: http.DefaultClient, Now: time.Now}}
 	if f.auth {
 		key, err := files.ReadKey(f.keyFile)
 		if err != nil {
@@ -63,18 +86,40 @@ func (f *devFlags) createEntities(ctx context.Context, words io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, entityWait)
 	defer cancel()
 	for _, e := range f.entities.Queues {
-		err := c.Create(ctx, e)
-		for answered(err, http.StatusServiceUnavailable) {
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("create the queue %s: %w", e.Path, err)
-			case <-time.After(entityPause):
+		if err := c.create(ctx, client.Queue, e); err != nil {
+			return err
+		}
+	}
+	for _, t := range f.entities.Topics {
+		if err := c.create(ctx, client.Topic, t); err != nil {
+			return err
+		}
+		for _, s := range t.Subscriptions {
+			s.Path = entity.Subscription(t.Path, s.Path)
+			if err := c.create(ctx, client.Subscription, s); err != nil {
+				return err
 			}
-			err = c.Create(ctx, e)
 		}
-		if err != nil && !answered(err, http.StatusConflict) {
-			return fmt.Errorf("create the queue %s: %w", e.Path, err)
+	}
+	return nil
+}
+
+// creator creates entities.
+type creator struct{ client.Client }
+
+// create creates an entity unless it exists. It waits for a leader.
+func (c *creator) create(ctx context.Context, of client.Kind, e description.Entity) error {
+	err := c.Create(ctx, of, e)
+	for answered(err, http.StatusServiceUnavailable) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("create %s: %w", e.Path, err)
+		case <-time.After(entityPause):
 		}
+		err = c.Create(ctx, of, e)
+	}
+	if err != nil && !answered(err, http.StatusConflict) {
+		return fmt.Errorf("create %s: %w", e.Path, err)
 	}
 	return nil
 }

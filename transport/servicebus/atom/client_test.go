@@ -17,26 +17,27 @@ func testClient(t *testing.T, f *fixture) {
 		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	made := description.Entity{Path: "client/one", Properties: []description.Property{
 		{Name: "LockDuration", Value: "PT30S"}, {Name: "RequiresSession", Value: "true"}}}
-	clustertest.Must(t, c.Create(t.Context(), made))
+	clustertest.Must(t, c.Create(t.Context(), client.Queue, made))
 	var refused *client.Refused
-	if err := c.Create(t.Context(), made); !errors.As(err, &refused) || refused.Status != http.StatusConflict ||
+	if err := c.Create(t.Context(), client.Queue, made); !errors.As(err, &refused) || refused.Status != http.StatusConflict ||
 		!strings.HasPrefix(refused.Detail, "SubCode=40900.") {
 		t.Errorf("created twice: %v", err)
 	}
 	made.Path, made.Properties[0].Value = "two", "<&>"
-	err := c.Create(t.Context(), made)
+	err := c.Create(t.Context(), client.Queue, made)
 	if err == nil || !strings.Contains(err.Error(), "400 SubCode=40000. The property LockDuration cannot be '<&>'") {
 		t.Errorf("got %v", err)
 	}
+	testClientOfTopics(t, &c)
 	list, err := c.Queues(t.Context())
 	clustertest.Must(t, err)
 	for _, e := range list {
 		if e.Path != "client/one" {
 			continue
 		}
-		var q description.Queue
-		for _, p := range e.Properties {
-			clustertest.Must(t, q.Set(p.Name, p.Value))
+		q, wrong := e.Queue()
+		if len(wrong) > 0 {
+			t.Error(wrong)
 		}
 		want := description.Default()
 		want.LockSeconds, want.Session = 30, true
@@ -46,4 +47,26 @@ func testClient(t *testing.T, f *fixture) {
 		return
 	}
 	t.Errorf("the queue is not in %+v", list)
+}
+
+func testClientOfTopics(t *testing.T, c *client.Client) {
+	t.Helper()
+	clustertest.Must(t, c.Create(t.Context(), client.Topic, description.Entity{Path: "client/news", Properties: []description.Property{
+		{Name: "DefaultMessageTimeToLive", Value: "PT1H"}}}))
+	for _, name := range []string{"b", "a"} {
+		clustertest.Must(t, c.Create(t.Context(), client.Subscription, description.Entity{Path: "client/news/Subscriptions/" + name,
+			Properties: []description.Property{{Name: "MaxDeliveryCount", Value: "3"}}}))
+	}
+	list, err := c.Topics(t.Context())
+	if err != nil || len(list) != 1 || list[0].Path != "client/news" || len(list[0].Subscriptions) != 2 {
+		t.Fatalf("listed %+v, %v", list, err)
+	}
+	topic, refused := list[0].Topic()
+	if topic.TimeToLiveSeconds != 3600 || len(refused) > 0 {
+		t.Errorf("the topic is %+v, %v", topic, refused)
+	}
+	q, refused := list[0].Subscriptions[0].Subscription()
+	if list[0].Subscriptions[0].Path != "b" || q.MaxDeliveryCount != 3 || len(refused) > 0 {
+		t.Errorf("the subscription is %+v, %v", q, refused)
+	}
 }

@@ -1,16 +1,20 @@
-// Package atom serves the administration API of Azure Service Bus over HTTP, as the SDKs call it: queues
-// are created, read, listed, changed and deleted as entries of Atom feeds.
+// Package atom serves the administration API of Azure Service Bus over HTTP, as the SDKs call it: queues,
+// topics and subscriptions are created, read, listed, changed and deleted as entries of Atom feeds.
 //
 // # Design
 //
 // The API shares the client port with SQS and SNS. [Recognizes] tells its requests apart: they have an
 // api-version, and none of the marks of a request of AWS.
 //
-// An entity is a queue by the mapping of package entity, its properties are attributes by package
-// description. A new queue has a dead-letter queue of its own, which is deleted with it. Permissions are
-// those of the equivalent SQS actions, and so are the actions in the access log, the audit and metrics.
+// An entity is a queue or a topic by the mapping of package entity, its properties are attributes by
+// package description. A new queue has a dead-letter queue of its own, which is deleted with it.
+// Permissions are those of the equivalent actions of SQS and SNS, and so are the actions in the access log,
+// the audit and metrics.
 //
-// There are no topics of Service Bus yet: lists of topics are empty, and creating one is answered with 501.
+// A request may take several commands. They are in an order in which a repeated request finishes what a
+// failed one began.
+//
+// There are no rules yet: creating one is answered with 501.
 //
 // Service Bus answers a request for an entity that does not exist with an empty feed, a change of it with
 // 404. Texts of errors begin with the SubCode of Service Bus, by which SDKs tell errors apart.

@@ -78,13 +78,13 @@ func (c *call) faultOf(err error) *fault {
 // faultOfRefusal translates a refusal of the state machine.
 func faultOfRefusal(e *queue.Error) *fault {
 	switch e.Code {
-	case refusal.QueueDoesNotExist:
+	case refusal.QueueDoesNotExist, refusal.NotFound:
 		return notFound()
 	case refusal.QueueNameExists:
 		return conflict()
 	case refusal.QueueDeletedRecently:
 		return &fault{http.StatusConflict, "Conflict", "SubCode=40901. Another conflicting operation is in progress. " + e.Message}
-	case refusal.OverLimit:
+	case refusal.OverLimit, refusal.TopicLimitExceeded, refusal.SubscriptionLimitExceeded:
 		return &fault{http.StatusForbidden, "QuotaExceeded", e.Message}
 	case refusal.RequestThrottled:
 		return &fault{http.StatusTooManyRequests, "ServerBusy", e.Message}

@@ -96,6 +96,11 @@ func (c *call) serve() error {
 		return c.serveEntity()
 	case subscriptionKind:
 		return c.serveSubscription()
+	case ruleKind:
+		if c.r.Method == http.MethodPut {
+			return notImplemented("Rules")
+		}
+		return notFound()
 	}
 	if c.r.Method != http.MethodGet {
 		return notFound()
@@ -107,55 +112,57 @@ func (c *call) serve() error {
 		return c.listQueues()
 	case topicsKind:
 		return c.listTopics()
+	case subscriptionsKind:
+		return c.listSubscriptions()
 	default:
 		return notFound()
 	}
 }
 
-func (c *call) serveEntity() error {
-	switch c.r.Method {
-	case http.MethodPut:
-		return c.putEntity()
-	case http.MethodDelete:
-		return c.deleteQueue()
-	default:
-		return c.getQueue()
-	}
-}
-
-// serveSubscription answers for subscriptions and rules, which belong to topics.
-func (c *call) serveSubscription() error {
-	if c.r.Method == http.MethodPut {
-		return notImplemented("Subscriptions and rules")
-	}
-	return notFound()
-}
-
-// action is an SQS action that a request is equivalent to.
+// action is an action of SQS or SNS that a request is equivalent to.
 type action struct {
-	name   string
-	effect service.Effect
+	service string
+	name    string
+	effect  service.Effect
 }
+
+const sqs, sns = "sqs:", "sns:"
 
 var (
-	createQueue        = action{"CreateQueue", service.Audited}
-	deleteQueue        = action{"DeleteQueue", service.Audited}
-	getQueueAttributes = action{"GetQueueAttributes", service.Reads}
-	listQueues         = action{"ListQueues", service.Reads}
-	setQueueAttributes = action{"SetQueueAttributes", service.Audited}
+	createQueue        = action{sqs, "CreateQueue", service.Audited}
+	deleteQueue        = action{sqs, "DeleteQueue", service.Audited}
+	getQueueAttributes = action{sqs, "GetQueueAttributes", service.Reads}
+	listQueues         = action{sqs, "ListQueues", service.Reads}
+	setQueueAttributes = action{sqs, "SetQueueAttributes", service.Audited}
+
+	createTopic        = action{sns, "CreateTopic", service.Audited}
+	deleteTopic        = action{sns, "DeleteTopic", service.Audited}
+	getTopicAttributes = action{sns, "GetTopicAttributes", service.Reads}
+	listTopics         = action{sns, "ListTopics", service.Reads}
+	setTopicAttributes = action{sns, "SetTopicAttributes", service.Audited}
+	subscribe          = action{sns, "Subscribe", service.Audited}
+	unsubscribe        = action{sns, "Unsubscribe", service.Audited}
+	listSubscriptions  = action{sns, "ListSubscriptionsByTopic", service.Reads}
 )
 
-// on returns the permission to the action on a queue, or on the account for an empty name.
+// on returns the permission to the action on a queue or a topic, or on the account for an empty name.
 func (a action) on(qualified string) service.Need {
-	return service.Need{Permission: "sqs:" + a.name, Resource: service.Resource{Name: qualified}}
+	need := service.Need{Permission: a.service + a.name}
+	if a.service == sqs {
+		need.Resource.Name = qualified
+	} else {
+		need.Resource.Topic = qualified
+	}
+	return need
 }
 
-// begin records the action and its queue, empty for the account, and refuses a caller without the
-// permission to it and to other resources.
+// begin records the action and its queue or topic, empty for the account, and refuses a caller without
+// the permission to it and to other resources.
 func (c *call) begin(a action, qualified string, others ...service.Need) error {
 	need := a.on(qualified)
 	c.Resource = need.Resource
-	c.Record.Action, c.Record.Effect, c.Record.Permission, c.Record.Queue = a.name, a.effect, need.Permission, qualified
+	c.Record.Action, c.Record.Effect, c.Record.Permission = a.name, a.effect, need.Permission
+	c.Record.Queue, c.Record.Topic = need.Resource.Name, need.Resource.Topic
 	c.Record.Announce()
 	if err := c.PermitAll(c.ctx, append([]service.Need{need}, others...)); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/transport/auth/sas"
@@ -58,14 +59,26 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// testAudienceOfList lists subscriptions as the SDK for JavaScript does: its token is for that list.
+func testAudienceOfList(t *testing.T, f *fixture) {
+	t.Helper()
+	owner := f.token
+	want(t, f.putTopic("audience", ""), http.StatusCreated)
+	f.token = sas.Sign(f.url+"/audience/subscriptions/"+version, accountKey, secret, time.Now().Add(time.Hour))
+	want(t, f.send(http.MethodGet, "/audience/Subscriptions/"+version, ""), http.StatusOK, "Subscriptions")
+	want(t, f.get("audience"), http.StatusUnauthorized)
+	f.token = owner
+	want(t, f.remove("audience"), http.StatusOK)
+}
+
 func TestParsePath(t *testing.T) {
 	t.Parallel()
 	for target, want := range map[string]kind{
 		"/orders": entityKind, "/eu/orders/": entityKind, "/subscriptions": entityKind, "/rules/x": entityKind,
 		"/$namespaceinfo": namespaceKind, "/$NamespaceInfo": namespaceKind, "/$Resources/Queues": queuesKind,
 		"/$resources/topics": topicsKind, "/$Resources/relays": unknownKind, "/": unknownKind,
-		"/t/subscriptions": subscriptionsKind, "/a/t/Subscriptions/s/Rules": subscriptionsKind,
-		"/t/Subscriptions/s": subscriptionKind, "/t/subscriptions/s/rules/r": subscriptionKind,
+		"/t/subscriptions": subscriptionsKind, "/a/t/Subscriptions/s/Rules": rulesKind,
+		"/t/Subscriptions/s": subscriptionKind, "/t/subscriptions/s/rules/r": ruleKind,
 	} {
 		if got, _ := parsePath(target); got != want {
 			t.Errorf("%s is %d, want %d", target, got, want)

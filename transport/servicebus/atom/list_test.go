@@ -100,6 +100,8 @@ func TestTokens(t *testing.T) {
 		t.Error("a queue is left")
 	}
 	f.token = sign(f.url, accountKey)
+	t.Run("topics", func(t *testing.T) { testTopicPermissions(t, f, user) })
+	t.Run("audience", func(t *testing.T) { testAudienceOfList(t, f) })
 	t.Run("pages", func(t *testing.T) { testPages(t, f) })
 	t.Run("client", func(t *testing.T) { testClient(t, f) })
 }
@@ -143,6 +145,5 @@ func testPages(t *testing.T, f *fixture) {
 		t.Errorf("listed %s in pages of %s", got, sizes)
 	}
 	f.golden("list", f.send(http.MethodGet, "/$Resources/Queues"+version+"&$skip=1&$top=1", ""), http.StatusOK)
-	f.golden("topics", f.get("$Resources/topics"), http.StatusOK)
 	f.golden("namespace", f.get("$namespaceinfo"), http.StatusOK)
 }

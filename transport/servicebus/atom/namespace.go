@@ -10,10 +10,10 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// isMissing reports whether an error says that a queue does not exist.
+// isMissing reports whether an error says that a queue or a topic does not exist.
 func isMissing(err error) bool {
 	var refused *queue.Error
-	return errors.As(err, &refused) && refused.Code == refusal.QueueDoesNotExist
+	return errors.As(err, &refused) && (refused.Code == refusal.QueueDoesNotExist || refused.Code == refusal.NotFound)
 }
 
 // namespaceInfo describes the namespace. Its name is the host that the client used. The sort is Premium,
@@ -39,20 +39,6 @@ func (c *call) namespaceInfo() error {
 
 // catchUp reads a state that contains all acknowledged changes.
 func (c *call) catchUp() error { return c.Read(c.ctx, func(queue.View) error { return nil }) }
-
-// listTopics lists no topics.
-func (c *call) listTopics() error {
-	if _, _, err := c.page(); err != nil {
-		return err
-	}
-	if err := c.begin(listQueues, ""); err != nil {
-		return err
-	}
-	if err := c.catchUp(); err != nil {
-		return err
-	}
-	return c.write(http.StatusOK, c.newFeed("Topics", c.path, nil))
-}
 
 // newFeed returns a feed with one link, to itself.
 func (c *call) newFeed(title, path string, entries []entry) feed {

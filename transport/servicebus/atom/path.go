@@ -10,12 +10,15 @@ const (
 	namespaceKind                 // /$namespaceinfo
 	queuesKind                    // /$Resources/queues
 	topicsKind                    // /$Resources/topics
-	subscriptionsKind             // a list of subscriptions or rules
-	subscriptionKind              // a subscription or a rule
+	subscriptionsKind             // a list of subscriptions
+	subscriptionKind
+	rulesKind // a list of rules
+	ruleKind
 	unknownKind
 )
 
-// parsePath returns the kind of a path and the path of the entity in it. Letter case does not count.
+// parsePath returns the kind of a path, and the path without slashes around it. Letter case does not
+// count.
 func parsePath(urlPath string) (of kind, path string) {
 	path = strings.Trim(urlPath, "/")
 	switch strings.ToLower(path) {
@@ -32,10 +35,14 @@ func parsePath(urlPath string) (of kind, path string) {
 	segments := strings.Split(path, "/")
 	under := func(i int, name string) bool { return i > 0 && strings.EqualFold(segments[i], name) }
 	switch last := len(segments) - 1; {
-	case under(last, "subscriptions"), under(last, "rules") && under(last-2, "subscriptions"):
+	case under(last, "subscriptions"):
 		return subscriptionsKind, path
-	case under(last-1, "subscriptions"), under(last-1, "rules") && under(last-3, "subscriptions"):
+	case under(last, "rules") && under(last-2, "subscriptions"):
+		return rulesKind, path
+	case under(last-1, "subscriptions"):
 		return subscriptionKind, path
+	case under(last-1, "rules") && under(last-3, "subscriptions"):
+		return ruleKind, path
 	}
 	return entityKind, path
 }

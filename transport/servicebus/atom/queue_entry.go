@@ -62,16 +62,20 @@ func timeOf(listed []queue.Attribute, name string) string {
 	return time.Unix(seconds, 0).UTC().Format(time.RFC3339)
 }
 
-// properties returns the elements of the description, in the order of Service Bus.
-func (s *queueState) properties() []element {
+// properties returns the elements of the description of a queue or a subscription, in the order of
+// Service Bus.
+func (s *queueState) properties(of *description.Schema[description.Queue]) []element {
 	q := description.Of(&s.attributes)
+	isQueue := of == &description.Queues
 	var list []element
 	add := func(name, value string) { list = append(list, textElement(name, value)) }
-	for _, p := range q.List() {
+	for _, p := range of.List(&q) {
 		add(p.Name, p.Value)
 		switch p.Name {
 		case "EnableBatchedOperations":
-			add("SizeInBytes", strconv.FormatInt(s.length, 10))
+			if isQueue {
+				add("SizeInBytes", strconv.FormatInt(s.length, 10))
+			}
 			add("MessageCount", strconv.FormatInt(s.active+s.scheduled+s.deadLetters, 10))
 		case "IsAnonymousAccessible":
 			add("AuthorizationRules", "")
@@ -79,8 +83,14 @@ func (s *queueState) properties() []element {
 			add("CreatedAt", s.created)
 			add("UpdatedAt", s.updated)
 			add("AccessedAt", never)
-			add("SupportOrdering", "true")
-			list = append(list, s.counts())
+			if isQueue {
+				add("SupportOrdering", "true")
+			}
+			list = append(list, countDetails(s.active, s.deadLetters, s.scheduled))
+		case "AutoDeleteOnIdle":
+			if !isQueue {
+				add("EntityAvailabilityStatus", "Available")
+			}
 		case "EnablePartitioning":
 			add("EntityAvailabilityStatus", "Available")
 		}
@@ -88,13 +98,13 @@ func (s *queueState) properties() []element {
 	return list
 }
 
-func (s *queueState) counts() element {
+func countDetails(active, deadLetters, scheduled int64) element {
 	e := element{XMLName: xml.Name{Local: "CountDetails"}, Attrs: []xml.Attr{{Name: xml.Name{Local: "xmlns:d2p1"}, Value: countsSpace}}}
 	for _, n := range []struct {
 		name  string
 		count int64
 	}{
-		{"ActiveMessageCount", s.active}, {"DeadLetterMessageCount", s.deadLetters}, {"ScheduledMessageCount", s.scheduled},
+		{"ActiveMessageCount", active}, {"DeadLetterMessageCount", deadLetters}, {"ScheduledMessageCount", scheduled},
 		{"TransferMessageCount", 0}, {"TransferDeadLetterMessageCount", 0},
 	} {
 		// SDKs read 32 bits.
@@ -105,7 +115,7 @@ func (s *queueState) counts() element {
 
 // entryOf returns the entry of a queue.
 func (c *call) entryOf(s *queueState) entry {
-	e := c.newEntry(s.path, s.path, descriptionElement("QueueDescription", s.properties()))
+	e := c.newEntry(s.path, s.path, descriptionElement("QueueDescription", s.properties(&description.Queues)))
 	e.Published, e.Updated = s.created, s.updated
 	return e
 }

@@ -3,51 +3,13 @@ package atom
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
-	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 )
-
-// scanned is the number of names that a search for a queue reads at a time.
-const scanned = 1000
-
-// locate returns the qualified name of the queue of the path in the request. If there is none, it is the
-// name that a new one would have.
-func (c *call) locate() (string, error) {
-	if !entity.Valid(c.path) {
-		return "", badRequest("'" + c.path + "' is not a valid entity name. It may have letters, digits, and . - _ / inside, and up to " +
-			strconv.Itoa(entity.PathLengthMax) + " characters.")
-	}
-	name := entity.QueueName(c.path)
-	if c.Backend.Authorizer != nil && c.Identity.Account == "" {
-		return c.Scope.Own(name), nil // no search for an unauthenticated caller
-	}
-	err := c.Read(c.ctx, func(v queue.View) error {
-		found, ok := entity.Find(c.path, func(name string) bool { return v.QueueExists(c.Scope.Own(name)) },
-			func(after string) []string { return c.names(v, after, scanned) })
-		if ok {
-			name = found
-		}
-		return nil
-	})
-	return c.Scope.Own(name), err
-}
-
-// names lists queues of the account behind a name.
-func (c *call) names(v queue.View, after string, limit int) []string {
-	names := v.QueuesOf(c.Scope.Caller(), "", c.Scope.Own(after), limit)
-	for i, name := range names {
-		names[i] = access.PlainName(name)
-	}
-	return names
-}
 
 // read reads the state of a queue.
 func (c *call) read(qualified string) (queueState, error) {
@@ -55,17 +17,13 @@ func (c *call) read(qualified string) (queueState, error) {
 }
 
 // getQueue answers with a queue, or with an empty feed if there is none.
-func (c *call) getQueue() error {
-	qualified, err := c.locate()
-	if err != nil {
-		return err
-	}
+func (c *call) getQueue(qualified string) error {
 	if err := c.begin(getQueueAttributes, qualified); err != nil {
 		return err
 	}
 	s, err := c.read(qualified)
 	if isMissing(err) {
-		return c.write(http.StatusOK, c.newFeed("Publicly Listed Services", c.path, nil))
+		return c.writeNothing()
 	}
 	if err != nil {
 		return err
@@ -73,102 +31,74 @@ func (c *call) getQueue() error {
 	return c.write(http.StatusOK, c.entryOf(&s))
 }
 
-// putEntity creates a queue, or changes one if the header If-Match says so.
-func (c *call) putEntity() error {
-	given, err := c.readDescription()
-	if err != nil {
-		return err
-	}
-	switch given.XMLName.Local {
-	case "QueueDescription":
-	case "TopicDescription":
-		return notImplemented("Topics")
-	default:
-		return badRequest("Bad Request. The content " + given.XMLName.Local + " is no description of a queue.")
-	}
-	qualified, err := c.locate()
-	if err != nil {
-		return err
-	}
-	switch match := c.r.Header.Get("If-Match"); match {
-	case "":
-		return c.createQueue(qualified, &given)
-	case "*":
-		return c.updateQueue(qualified, &given)
-	default:
-		return preconditionFailed()
-	}
-}
-
-// set changes the properties that a description gives. An empty element of another type than text means
-// that the property is not given.
-func set(q *description.Queue, given *element) error {
-	seen := map[string]bool{}
-	for i := range given.Children {
-		name, value := given.Children[i].XMLName.Local, given.Children[i].value()
-		if seen[name] {
-			return badRequest("The property " + name + " is given twice.")
-		}
-		seen[name] = true
-		if value == "" {
-			continue
-		}
-		if err := q.Set(name, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkWindow refuses a window below the least one of the cluster.
-func checkWindow(v queue.View, q, before *description.Queue) error {
-	least := int64(limits.DeduplicationSecondsMin)
-	if n, err := strconv.ParseInt(v.Setting(queue.SettingMinimumWindow), 10, 64); err == nil {
-		least = n
-	}
-	if q.WindowSeconds >= least || q.WindowSeconds == before.WindowSeconds {
-		return nil
-	}
-	return description.OutOfRange("DuplicateDetectionHistoryTimeWindow", description.FormatTimeSpan(least),
-		description.FormatTimeSpan(limits.DeduplicationSecondsMax), description.FormatTimeSpan(q.WindowSeconds))
-}
-
-func (c *call) createQueue(qualified string, given *element) error {
-	q, dead := description.Default(), queue.ImplicitDeadLetterName(qualified)
-	wrong := set(&q, given)
-	wanted := q.Attributes(c.Backend.Names.QueueARN(dead))
-	if err := c.begin(createQueue, qualified, service.QueueNeeds(qualified, wanted)...); err != nil {
+// createQueue creates a queue. taken reports that another entity has its name.
+func (c *call) createQueue(qualified string, taken bool, given *element) error {
+	q := description.Default()
+	wrong := set(&description.Queues, &q, given)
+	if err := c.begin(createQueue, qualified, service.QueueNeeds(qualified, c.attributesOf(qualified, q))...); err != nil {
 		return err
 	}
 	if wrong != nil {
 		return wrong
 	}
-	var deadExists bool
-	err := c.Read(c.ctx, func(v queue.View) error {
-		if v.QueueExists(qualified) {
+	if err := c.Read(c.ctx, func(v queue.View) error {
+		if taken || v.QueueExists(qualified) {
 			return conflict()
 		}
-		deadExists = v.QueueExists(dead)
-		standard := description.Default()
-		return checkWindow(v, &q, &standard)
-	})
-	if err != nil {
+		return checkWindow(v, q.WindowSeconds, description.Default().WindowSeconds)
+	}); err != nil {
 		return err
 	}
-	if !deadExists {
-		if _, err := c.Submit(c.ctx, &queue.CreateQueue{Queue: dead, Attributes: q.DeadLetterAttributes()}); err != nil {
-			return err
-		}
-	}
-	if _, err := c.Submit(c.ctx, &queue.CreateQueue{Queue: qualified, Attributes: wanted}); err != nil {
-		var refused *queue.Error
-		if errors.As(err, &refused) && !deadExists {
-			_, undone := c.Submit(c.ctx, &queue.DeleteQueue{Queue: dead})
-			return errors.Join(err, undone)
-		}
+	if err := c.addQueue(qualified, q, nil); err != nil {
 		return err
 	}
 	return c.answerQueue(http.StatusCreated, qualified)
+}
+
+// attributesOf returns the attributes of a new queue.
+func (c *call) attributesOf(qualified string, q description.Queue) []queue.Attribute {
+	return q.Attributes(c.Backend.Names.QueueARN(queue.ImplicitDeadLetterName(qualified)))
+}
+
+// addQueue creates a queue and its dead-letter queue, and executes more, nil for nothing. If the state
+// machine refuses a step, it removes what it has created.
+func (c *call) addQueue(qualified string, q description.Queue, more queue.Command) error {
+	dead := queue.ImplicitDeadLetterName(qualified)
+	steps := []queue.Command{
+		&queue.CreateQueue{Queue: dead, Attributes: q.DeadLetterAttributes()},
+		&queue.CreateQueue{Queue: qualified, Attributes: c.attributesOf(qualified, q)},
+	}
+	var exist [2]bool
+	if err := c.Read(c.ctx, func(v queue.View) error {
+		exist = [2]bool{v.QueueExists(dead), v.QueueExists(qualified)}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if exist[0] {
+		steps = steps[1:]
+	}
+	if more != nil {
+		steps = append(steps, more)
+	}
+	var undo []queue.Command
+	for _, step := range steps {
+		_, err := c.Submit(c.ctx, step)
+		var refused *queue.Error
+		if errors.As(err, &refused) {
+			for _, back := range undo {
+				_, undone := c.Submit(c.ctx, back)
+				err = errors.Join(err, undone)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if name := step.QueueName(); name == dead || name == qualified && !exist[1] {
+			undo = append(undo, &queue.DeleteQueue{Queue: name})
+		}
+	}
+	return nil
 }
 
 // answerQueue answers with the present state of a queue.
@@ -190,10 +120,18 @@ type change struct {
 }
 
 func (c *call) updateQueue(qualified string, given *element) error {
+	if err := c.changeQueue(&description.Queues, qualified, given); err != nil {
+		return err
+	}
+	return c.answerQueue(http.StatusOK, qualified)
+}
+
+// changeQueue changes the properties that a description of a kind gives.
+func (c *call) changeQueue(of *description.Schema[description.Queue], qualified string, given *element) error {
 	if err := c.begin(setQueueAttributes, qualified); err != nil {
 		return err
 	}
-	planned, err := c.plan(qualified, given)
+	planned, err := c.plan(of, qualified, given)
 	if err != nil {
 		return err
 	}
@@ -211,15 +149,13 @@ func (c *call) updateQueue(qualified string, given *element) error {
 		return err
 	}
 	if len(planned.attributes) > 0 {
-		if _, err := c.Submit(c.ctx, &queue.SetQueueAttributes{Queue: qualified, Attributes: planned.attributes}); err != nil {
-			return err
-		}
+		_, err = c.Submit(c.ctx, &queue.SetQueueAttributes{Queue: qualified, Attributes: planned.attributes})
 	}
-	return c.answerQueue(http.StatusOK, qualified)
+	return err
 }
 
 // plan compares a description with a queue.
-func (c *call) plan(qualified string, given *element) (planned change, err error) {
+func (c *call) plan(of *description.Schema[description.Queue], qualified string, given *element) (planned change, err error) {
 	err = c.Read(c.ctx, func(v queue.View) error {
 		current, refused := v.Typed(qualified)
 		if refused != nil {
@@ -227,10 +163,13 @@ func (c *call) plan(qualified string, given *element) (planned change, err error
 		}
 		before := description.Of(&current)
 		planned.to = before
-		if err := set(&planned.to, given); err != nil {
+		if err := set(of, &planned.to, given); err != nil {
 			return err
 		}
-		if err := checkWindow(v, &planned.to, &before); err != nil {
+		if err := of.CheckFixed(&planned.to, &before); err != nil {
+			return err
+		}
+		if err := checkWindow(v, planned.to.WindowSeconds, before.WindowSeconds); err != nil {
 			return err
 		}
 		built := queue.ImplicitDeadLetterName(qualified)
@@ -238,8 +177,7 @@ func (c *call) plan(qualified string, given *element) (planned change, err error
 		if current.Redrive.Target != "" {
 			target = access.Sibling(qualified, current.Redrive.Target)
 		}
-		list, err := planned.to.Changes(before, c.Backend.Names.QueueARN(target))
-		planned.attributes = list
+		planned.attributes = planned.to.Changes(before, c.Backend.Names.QueueARN(target))
 		if target == built {
 			exists := v.QueueExists(built)
 			planned.create = !exists && planned.to.MaxDeliveryCount != before.MaxDeliveryCount
@@ -247,7 +185,7 @@ func (c *call) plan(qualified string, given *element) (planned change, err error
 				planned.deadLetters = built
 			}
 		}
-		return err
+		return nil
 	})
 	return planned, err
 }
@@ -265,129 +203,53 @@ func (c *call) changeDeadLetters(planned *change) (err error) {
 	return err
 }
 
-// deleteQueue deletes a queue and the dead-letter queue that only this queue uses. The dead-letter queue
-// goes first, so that a repeated request finishes what a failed one began.
-func (c *call) deleteQueue() error {
-	qualified, err := c.locate()
-	if err != nil {
-		return err
-	}
+// deleteQueue deletes a queue and the dead-letter queue that only this queue uses.
+func (c *call) deleteQueue(qualified string) error {
 	if err := c.begin(deleteQueue, qualified); err != nil {
 		return err
 	}
-	dead := queue.ImplicitDeadLetterName(qualified)
-	if err := c.Read(c.ctx, func(v queue.View) error {
-		if !v.QueueExists(qualified) {
-			return notFound()
-		}
-		if sources, err := v.DeadLetterSources(dead, "", 2); err != nil || !slices.Equal(sources, []string{qualified}) {
-			dead = ""
-		}
-		return nil
-	}); err != nil {
+	names, err := c.deleted(qualified)
+	if err != nil {
 		return err
 	}
-	if dead != "" {
-		if err := c.PermitAll(c.ctx, []service.Need{deleteQueue.on(dead)}); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{dead, qualified} {
-		if name == "" {
-			continue
-		}
-		if _, err := c.Submit(c.ctx, &queue.DeleteQueue{Queue: name}); err != nil && (name == qualified || !isMissing(err)) {
-			return err
-		}
+	if err := c.removeQueues(names); err != nil {
+		return err
 	}
 	c.w.WriteHeader(http.StatusOK)
 	return nil
 }
 
-// pageMax bounds the entries of a page, as Service Bus does.
-const pageMax = 100
-
-// page reads $skip and $top.
-func (c *call) page() (skip, top int, err error) {
-	top = pageMax
-	for _, p := range []struct {
-		name  string
-		least int
-		value *int
-	}{{"$skip", 0, &skip}, {"$top", 1, &top}} {
-		text := c.query.Get(p.name)
-		if text == "" {
-			continue
-		}
-		if *p.value, err = strconv.Atoi(text); err != nil || *p.value < p.least {
-			return 0, 0, badRequest("The parameter " + p.name + " must be a number from " + strconv.Itoa(p.least) + " on.")
-		}
-	}
-	return skip, min(top, pageMax), nil
-}
-
-// listQueues lists the queues of the account that are entities, in the order of their names. It refuses a
-// caller who may not read one of them.
-func (c *call) listQueues() error {
-	skip, top, err := c.page()
-	if err != nil {
-		return err
-	}
-	if err := c.begin(listQueues, ""); err != nil {
-		return err
-	}
-	var states []queueState
-	var needs []service.Need
-	more := false
+// deleted returns the queue, and the dead-letter queue if it is deleted with it, in the order of their
+// deletion: a repeated request finishes what a failed one began. The caller must be permitted to delete
+// both.
+func (c *call) deleted(qualified string) (names []string, err error) {
 	if err := c.Read(c.ctx, func(v queue.View) error {
-		for after := ""; !more; {
-			names := c.names(v, after, scanned)
-			if len(names) == 0 {
-				break
-			}
-			after = names[len(names)-1]
-			for _, name := range names {
-				if _, ok := entity.OfQueue(name); !ok {
-					continue
-				}
-				if skip > 0 {
-					skip--
-					continue
-				}
-				if more = len(states) == top; more {
-					break
-				}
-				qualified := c.Scope.Own(name)
-				s, refused := readQueue(v, qualified)
-				if refused != nil {
-					return refused
-				}
-				states = append(states, s)
-				needs = append(needs, getQueueAttributes.on(qualified))
-			}
+		if !v.QueueExists(qualified) {
+			return notFound()
+		}
+		dead := queue.ImplicitDeadLetterName(qualified)
+		if sources, err := v.DeadLetterSources(dead, "", 2); err == nil && slices.Equal(sources, []string{qualified}) {
+			names = append(names, dead)
 		}
 		return nil
 	}); err != nil {
-		return err
+		return nil, err
 	}
-	if err := c.PermitAll(c.ctx, needs); err != nil {
-		return err
+	names = append(names, qualified)
+	for _, name := range names {
+		if err := c.PermitAll(c.ctx, []service.Need{deleteQueue.on(name)}); err != nil {
+			return nil, err
+		}
 	}
-	return c.write(http.StatusOK, c.feedOf(states, more))
+	return names, nil
 }
 
-// feedOf returns a page of the feed of queues. The link to the next page is the second one, as SDKs
-// expect.
-func (c *call) feedOf(states []queueState, more bool) feed {
-	entries := make([]entry, len(states))
-	for i := range states {
-		entries[i] = c.entryOf(&states[i])
+// removeQueues deletes queues, of which only the last one must exist.
+func (c *call) removeQueues(names []string) error {
+	for i, name := range names {
+		if _, err := c.Submit(c.ctx, &queue.DeleteQueue{Queue: name}); err != nil && (i == len(names)-1 || !isMissing(err)) {
+			return err
+		}
 	}
-	f := c.newFeed("Queues", c.path, entries)
-	if more {
-		skip, top, _ := c.page() // it was checked
-		next := url.Values{versionParameter: c.query[versionParameter], "$skip": {strconv.Itoa(skip + top)}, "$top": {strconv.Itoa(top)}}
-		f.Links = append(f.Links, link{"next", c.href(c.path, next.Encode())})
-	}
-	return f
+	return nil
 }

@@ -60,20 +60,18 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%+v became %+v", q, got)
 		}
 		var read Queue
-		for _, p := range q.List() {
-			if err := read.Set(p.Name, p.Value); err != nil {
-				t.Fatal(err)
-			}
+		if refused := Queues.SetAll(&read, Queues.List(&q)); len(refused) != 0 {
+			t.Fatal(refused)
 		}
 		if read != q {
 			t.Fatalf("%+v was read as %+v", q, read)
 		}
 		changed := drawn(t, "changes")
 		changed.DuplicateDetection, changed.Session, changed.Partitioned = q.DuplicateDetection, q.Session, q.Partitioned
-		list, wrong := changed.Changes(q, "arn:aws:sqs:us-east-1:000000000000:q-dlq.fifo")
-		if wrong != nil {
+		if wrong := Queues.CheckFixed(&changed, &q); wrong != nil {
 			t.Fatal(wrong)
 		}
+		list := changed.Changes(q, "arn:aws:sqs:us-east-1:000000000000:q-dlq.fifo")
 		after, err := made.WithChanges(list, attributes.AnyWindow())
 		if err != nil || Of(&after) != changed {
 			t.Fatalf("%+v with %v became %+v, %v, want %+v", q, list, Of(&after), err, changed)
@@ -105,19 +103,19 @@ func TestQueuesOfOthers(t *testing.T) {
 	if q != want {
 		t.Fatalf("got %+v", q)
 	}
-	if list, err := q.Changes(q, "arn"); len(list) != 0 || err != nil {
-		t.Errorf("no change gives %v, %v", list, err)
+	if list := q.Changes(q, "arn"); len(list) != 0 {
+		t.Errorf("no change gives %v", list)
 	}
 	changed := q
 	changed.MaxDeliveryCount = 3
-	list, err := changed.Changes(q, "arn")
+	list := changed.Changes(q, "arn")
 	const policy = `{"deadLetterTargetArn":"arn","maxReceiveCount":3}`
-	if err != nil || len(list) != 2 || list[0].Name != "ImplicitDeadLetterQueue" || list[1].Value != policy {
-		t.Errorf("got %v, %v", list, err)
+	if len(list) != 2 || list[0].Name != "ImplicitDeadLetterQueue" || list[1].Value != policy {
+		t.Errorf("got %v", list)
 	}
 	changed.MaxDeliveryCount = deliveriesDefault
-	if list, err = changed.Changes(q, "arn"); err != nil || len(list) != 2 || list[1].Value != "" {
-		t.Errorf("got %v, %v", list, err)
+	if list = changed.Changes(q, "arn"); len(list) != 2 || list[1].Value != "" {
+		t.Errorf("got %v", list)
 	}
 }
 
@@ -142,7 +140,7 @@ func TestSetRefuses(t *testing.T) {
 		{"UserMetadata", "x", "It must be empty."},
 	} {
 		q := Default()
-		err := q.Set(tc.name, tc.value)
+		err := Queues.Set(&q, tc.name, tc.value)
 		var refused *Refused
 		if !errors.As(err, &refused) || refused.Property != tc.name || !strings.Contains(refused.Text, tc.text) || q != Default() {
 			t.Errorf("%s=%s: %v, %+v", tc.name, tc.value, err, q)
@@ -153,7 +151,7 @@ func TestSetRefuses(t *testing.T) {
 		"SizeInBytes": "17", "Status": "active", "RequiresSession": "0",
 	} {
 		q := Default()
-		if err := q.Set(name, value); err != nil || q != Default() {
+		if err := Queues.Set(&q, name, value); err != nil || q != Default() {
 			t.Errorf("%s=%s: %v, %+v", name, value, err, q)
 		}
 	}
@@ -163,10 +161,10 @@ func TestFixedProperties(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"RequiresDuplicateDetection", "RequiresSession", "EnablePartitioning"} {
 		q := Default()
-		if err := q.Set(name, "true"); err != nil || q.Get(name) != "true" {
+		if err := Queues.Set(&q, name, "true"); err != nil || Queues.Get(&q, name) != "true" {
 			t.Fatal(err)
 		}
-		_, err := q.Changes(Default(), "")
+		err := Queues.CheckFixed(&q, new(Default()))
 		if err == nil || err.Error() != "The value for the "+name+" property of an existing Queue can't be changed." {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -189,5 +187,66 @@ func TestEntity(t *testing.T) {
 	want.LockSeconds, want.Session = 5, true
 	if q, refused := e.Queue(); q != want || len(refused) != 1 || refused[0].Property != "ForwardTo" {
 		t.Errorf("got %+v, %v", q, refused)
+	}
+}
+
+// TestTopicRoundTrip is TestRoundTrip for topics.
+func TestTopicRoundTrip(t *testing.T) {
+	t.Parallel()
+	on, window := rapid.Bool(), rapid.Int64Range(20, 7*day)
+	ttl := rapid.SampledFrom([]int64{1, hour, secondsMax})
+	rapid.Check(t, func(t *rapid.T) {
+		topic := Topic{ttl.Draw(t, "ttl"), on.Draw(t, "detection"), window.Draw(t, "window"), on.Draw(t, "partitioned")}
+		made, err := attributes.CreateTopic(true, topic.Attributes(), attributes.AnyWindow())
+		if err != nil {
+			t.Fatalf("%+v: %v", topic, err)
+		}
+		if got := TopicOf(&made); got != topic || !made.GroupOptional {
+			t.Fatalf("%+v became %+v", topic, got)
+		}
+		var read Topic
+		if refused := Topics.SetAll(&read, Topics.List(&topic)); len(refused) != 0 || read != topic {
+			t.Fatalf("%+v was read as %+v, %v", topic, read, refused)
+		}
+		changed := topic
+		changed.TimeToLiveSeconds, changed.WindowSeconds = ttl.Draw(t, "ttl"), window.Draw(t, "window")
+		if wrong := Topics.CheckFixed(&changed, &topic); wrong != nil {
+			t.Fatal(wrong)
+		}
+		after, err := made.WithChanges(changed.Changes(topic), attributes.AnyWindow())
+		if err != nil || TopicOf(&after) != changed {
+			t.Fatalf("%+v became %+v, %v, want %+v", topic, TopicOf(&after), err, changed)
+		}
+	})
+}
+
+func TestTopicsAndSubscriptionsRefuse(t *testing.T) {
+	t.Parallel()
+	topic, q := DefaultTopic(), Default()
+	for name, value := range map[string]string{
+		"Status": "Disabled", "UserMetadata": "x", "AutoDeleteOnIdle": "PT5M", "EnableExpress": "true", "Colour": "red",
+		"LockDuration":    "PT1M",
+		"RequiresSession": "true", "MaxMessageSizeInKilobytes": "256",
+	} {
+		if err := Topics.Set(&topic, name, value); err == nil || topic != DefaultTopic() {
+			t.Errorf("%s=%s: %v, %+v", name, value, err, topic)
+		}
+	}
+	for name, value := range map[string]string{
+		"ForwardTo": "orders", "RequiresDuplicateDetection": "true", "EnablePartitioning": "true", "Status": "Disabled",
+		"DeadLetteringOnFilterEvaluationExceptions": "false", "MaxSizeInMegabytes": "1024",
+	} {
+		if err := Subscriptions.Set(&q, name, value); err == nil || q != Default() {
+			t.Errorf("%s=%s: %v, %+v", name, value, err, q)
+		}
+	}
+	for name, value := range map[string]string{"SupportOrdering": "false", "SubscriptionCount": "7", "Status": "Active"} {
+		if err := Topics.Set(&topic, name, value); err != nil {
+			t.Error(err)
+		}
+	}
+	standard := attributes.DefaultTopic(true)
+	if got := TopicOf(&standard); got != (Topic{TimeToLiveSeconds: secondsMax, DuplicateDetection: true, WindowSeconds: 300}) {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -1,11 +1,10 @@
 package description
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/seriatimq/seriatim/queue/policy"
 )
 
 // Property is a property of an entity as text.
@@ -17,110 +16,110 @@ type Refused struct{ Property, Text string }
 // Error returns the text, in the words of Service Bus where they are known.
 func (e *Refused) Error() string { return e.Text }
 
-// unsupported refuses a value that a queue cannot have.
+// unsupported refuses a value that an entity cannot have.
 func unsupported(name, value, rule string) *Refused {
 	return &Refused{name, "The property " + name + " cannot be '" + value + "' here. It must be " + rule + "."}
 }
 
-// property is a property that queues have.
-type property struct {
+// property is a property of entities whose values an E holds.
+type property[E any] struct {
 	name  string
 	fixed bool // at creation
-	set   func(q *Queue, value string) error
-	print func(q *Queue) string
+	set   func(e *E, value string) error
+	print func(e *E) string
 }
 
-// properties are in the order of descriptions.
-var properties = []property{
-	duration("LockDuration", 12*hour, func(q *Queue) *int64 { return &q.LockSeconds }),
-	constant("MaxSizeInMegabytes", "1024"),
-	fixed(flag("RequiresDuplicateDetection", func(q *Queue) *bool { return &q.DuplicateDetection })),
-	fixed(flag("RequiresSession", func(q *Queue) *bool { return &q.Session })),
-	duration("DefaultMessageTimeToLive", secondsMax, func(q *Queue) *int64 { return &q.TimeToLiveSeconds }),
-	flag("DeadLetteringOnMessageExpiration", func(q *Queue) *bool { return &q.DeadLetterExpired }),
-	duration("DuplicateDetectionHistoryTimeWindow", 7*day, func(q *Queue) *int64 { return &q.WindowSeconds }),
-	number("MaxDeliveryCount", policy.MaxReceiveCountMax, func(q *Queue) *int64 { return &q.MaxDeliveryCount }),
-	constant("EnableBatchedOperations", "true"),
-	constant("IsAnonymousAccessible", "false"),
-	constant("AuthorizationRules", ""),
-	status(),
-	constant("ForwardTo", ""),
-	constant("UserMetadata", ""),
-	neverIdle(),
-	fixed(flag("EnablePartitioning", func(q *Queue) *bool { return &q.Partitioned })),
-	constant("EnableExpress", "false"),
-	constant("ForwardDeadLetteredMessagesTo", ""),
-	number("MaxMessageSizeInKilobytes", kilobytesMax, func(q *Queue) *int64 { return &q.MessageKilobytes }),
-}
-
-// readOnly are the properties that clients send back as they got them.
-var readOnly = []string{
-	"SizeInBytes", "MessageCount", "CreatedAt", "UpdatedAt", "AccessedAt", "SupportOrdering", "CountDetails", "EntityAvailabilityStatus",
+// Schema has the properties of a kind of entity, whose values an E holds, in the order of descriptions.
+type Schema[E any] struct {
+	// Kind is the name of the kind, such as Queue.
+	Kind       string
+	properties []property[E]
+	readOnly   []string // clients send them back as they got them
 }
 
 // Set changes a property. The present value of a property is never out of range. The error is a
 // *Refused.
-func (q *Queue) Set(name, value string) error {
-	for i := range properties {
-		if properties[i].name == name {
-			return properties[i].set(q, value)
+func (s *Schema[E]) Set(e *E, name, value string) error {
+	for i := range s.properties {
+		if s.properties[i].name == name {
+			return s.properties[i].set(e, value)
 		}
 	}
-	if slices.Contains(readOnly, name) {
+	if slices.Contains(s.readOnly, name) {
 		return nil
 	}
 	return &Refused{Property: name, Text: "There is no property " + name + "."}
 }
 
+// SetAll changes properties, and returns those that are refused.
+func (s *Schema[E]) SetAll(e *E, list []Property) (refused []*Refused) {
+	for _, p := range list {
+		if err, ok := errors.AsType[*Refused](s.Set(e, p.Name, p.Value)); ok {
+			refused = append(refused, err)
+		}
+	}
+	return refused
+}
+
 // Get returns a property as text.
-func (q *Queue) Get(name string) string {
-	for i := range properties {
-		if properties[i].name == name {
-			return properties[i].print(q)
+func (s *Schema[E]) Get(e *E, name string) string {
+	for i := range s.properties {
+		if s.properties[i].name == name {
+			return s.properties[i].print(e)
 		}
 	}
 	return ""
 }
 
 // List returns the properties that have a value.
-func (q *Queue) List() (list []Property) {
-	for _, p := range properties {
-		if value := p.print(q); value != "" {
+func (s *Schema[E]) List(e *E) (list []Property) {
+	for _, p := range s.properties {
+		if value := p.print(e); value != "" {
 			list = append(list, Property{p.name, value})
 		}
 	}
 	return list
 }
 
-func fixed(p property) property {
+// CheckFixed refuses changes that only a new entity may have. The error is a *Refused.
+func (s *Schema[E]) CheckFixed(e, before *E) error {
+	for _, p := range s.properties {
+		if p.fixed && p.print(e) != p.print(before) {
+			return &Refused{p.name, "The value for the " + p.name + " property of an existing " + s.Kind + " can't be changed."}
+		}
+	}
+	return nil
+}
+
+func fixed[E any](p property[E]) property[E] {
 	p.fixed = true
 	return p
 }
 
-func duration(name string, longest int64, field func(*Queue) *int64) property {
-	return property{name: name, set: func(q *Queue, value string) error {
+func duration[E any](name string, longest int64, field func(*E) *int64) property[E] {
+	return property[E]{name: name, set: func(e *E, value string) error {
 		seconds, ok := ParseDuration(value)
 		if !ok {
 			return &Refused{name, "The property " + name + " cannot be '" + value + "': it must be a duration in the form of ISO 8601, " +
 				"in whole seconds."}
 		}
-		if (seconds < 1 || seconds > longest) && seconds != *field(q) {
+		if (seconds < 1 || seconds > longest) && seconds != *field(e) {
 			return OutOfRange(name, FormatTimeSpan(1), FormatTimeSpan(longest), FormatTimeSpan(seconds))
 		}
-		*field(q) = seconds
+		*field(e) = seconds
 		return nil
-	}, print: func(q *Queue) string { return FormatDuration(*field(q)) }}
+	}, print: func(e *E) string { return FormatDuration(*field(e)) }}
 }
 
-func number(name string, largest int64, field func(*Queue) *int64) property {
-	return property{name: name, set: func(q *Queue, value string) error {
+func number[E any](name string, largest int64, field func(*E) *int64) property[E] {
+	return property[E]{name: name, set: func(e *E, value string) error {
 		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || (n < 1 || n > largest) && n != *field(q) {
+		if err != nil || (n < 1 || n > largest) && n != *field(e) {
 			return OutOfRange(name, "1", strconv.FormatInt(largest, 10), value)
 		}
-		*field(q) = n
+		*field(e) = n
 		return nil
-	}, print: func(q *Queue) string { return strconv.FormatInt(*field(q), 10) }}
+	}, print: func(e *E) string { return strconv.FormatInt(*field(e), 10) }}
 }
 
 // OutOfRange refuses a value in the words of Service Bus.
@@ -129,34 +128,34 @@ func OutOfRange(name, least, most, value string) *Refused {
 		"\nActual value was " + value + "."}
 }
 
-func flag(name string, field func(*Queue) *bool) property {
-	return property{name: name, set: func(q *Queue, value string) error {
+func flag[E any](name string, field func(*E) *bool) property[E] {
+	return property[E]{name: name, set: func(e *E, value string) error {
 		on, err := strconv.ParseBool(strings.ToLower(value))
 		if err != nil {
 			return &Refused{name, "The property " + name + " cannot be '" + value + "': it must be true or false."}
 		}
-		*field(q) = on
+		*field(e) = on
 		return nil
-	}, print: func(q *Queue) string { return strconv.FormatBool(*field(q)) }}
+	}, print: func(e *E) string { return strconv.FormatBool(*field(e)) }}
 }
 
 // constant is a property with only one value, which may be empty.
-func constant(name, only string) property {
+func constant[E any](name, only string) property[E] {
 	rule := only
 	if only == "" {
 		rule = "empty"
 	}
-	return property{name: name, set: func(_ *Queue, value string) error {
+	return property[E]{name: name, set: func(_ *E, value string) error {
 		if !strings.EqualFold(value, only) {
 			return unsupported(name, value, rule)
 		}
 		return nil
-	}, print: func(*Queue) string { return only }}
+	}, print: func(*E) string { return only }}
 }
 
-func status() property {
+func status() property[Queue] {
 	const active, receiveDisabled = "Active", "ReceiveDisabled"
-	return property{name: "Status", set: func(q *Queue, value string) error {
+	return property[Queue]{name: "Status", set: func(q *Queue, value string) error {
 		switch {
 		case strings.EqualFold(value, active):
 			q.ReceiveDisabled = false
@@ -174,15 +173,15 @@ func status() property {
 	}}
 }
 
-// neverIdle is AutoDeleteOnIdle: no queue is deleted because it is idle.
-func neverIdle() property {
-	p := constant("AutoDeleteOnIdle", unlimited)
+// neverIdle is AutoDeleteOnIdle: no entity is deleted because it is idle.
+func neverIdle[E any]() property[E] {
+	p := constant[E]("AutoDeleteOnIdle", unlimited)
 	exact := p.set
-	p.set = func(q *Queue, value string) error {
+	p.set = func(e *E, value string) error {
 		if seconds, ok := ParseDuration(value); ok && seconds == secondsMax {
 			return nil
 		}
-		return exact(q, value)
+		return exact(e, value)
 	}
 	return p
 }

@@ -8,9 +8,63 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/deduplication"
+	"github.com/seriatimq/seriatim/queue/policy"
 )
 
-// Queue holds the properties of a Service Bus queue that a queue can have.
+// Queues has the properties of queues.
+var Queues = Schema[Queue]{"Queue", []property[Queue]{
+	lock,
+	constant[Queue]("MaxSizeInMegabytes", "1024"),
+	fixed(flag("RequiresDuplicateDetection", func(q *Queue) *bool { return &q.DuplicateDetection })),
+	session,
+	timeToLive,
+	deadLetterExpired,
+	duration("DuplicateDetectionHistoryTimeWindow", 7*day, func(q *Queue) *int64 { return &q.WindowSeconds }),
+	maxDeliveryCount,
+	constant[Queue]("EnableBatchedOperations", "true"),
+	constant[Queue]("IsAnonymousAccessible", "false"),
+	constant[Queue]("AuthorizationRules", ""),
+	status(),
+	constant[Queue]("ForwardTo", ""),
+	constant[Queue]("UserMetadata", ""),
+	neverIdle[Queue](),
+	fixed(flag("EnablePartitioning", func(q *Queue) *bool { return &q.Partitioned })),
+	constant[Queue]("EnableExpress", "false"),
+	constant[Queue]("ForwardDeadLetteredMessagesTo", ""),
+	number("MaxMessageSizeInKilobytes", kilobytesMax, func(q *Queue) *int64 { return &q.MessageKilobytes }),
+}, []string{
+	"SizeInBytes", "MessageCount", "CreatedAt", "UpdatedAt", "AccessedAt", "SupportOrdering", "CountDetails", "EntityAvailabilityStatus",
+}}
+
+// Subscriptions has the properties of subscriptions, each of which has a queue. There are no filters yet
+// whose evaluation could fail.
+var Subscriptions = Schema[Queue]{"Subscription", []property[Queue]{
+	lock,
+	session,
+	timeToLive,
+	deadLetterExpired,
+	constant[Queue]("DeadLetteringOnFilterEvaluationExceptions", "true"),
+	maxDeliveryCount,
+	constant[Queue]("EnableBatchedOperations", "true"),
+	status(),
+	constant[Queue]("ForwardTo", ""),
+	constant[Queue]("UserMetadata", ""),
+	constant[Queue]("ForwardDeadLetteredMessagesTo", ""),
+	neverIdle[Queue](),
+}, []string{
+	"MessageCount", "CreatedAt", "UpdatedAt", "AccessedAt", "CountDetails", "EntityAvailabilityStatus",
+}}
+
+// Properties of both.
+var (
+	lock              = duration("LockDuration", 12*hour, func(q *Queue) *int64 { return &q.LockSeconds })
+	session           = fixed(flag("RequiresSession", func(q *Queue) *bool { return &q.Session }))
+	timeToLive        = duration("DefaultMessageTimeToLive", secondsMax, func(q *Queue) *int64 { return &q.TimeToLiveSeconds })
+	deadLetterExpired = flag("DeadLetteringOnMessageExpiration", func(q *Queue) *bool { return &q.DeadLetterExpired })
+	maxDeliveryCount  = number("MaxDeliveryCount", policy.MaxReceiveCountMax, func(q *Queue) *int64 { return &q.MaxDeliveryCount })
+)
+
+// Queue holds the properties of a Service Bus queue or subscription that a queue can have.
 type Queue struct {
 	LockSeconds        int64
 	DuplicateDetection bool
@@ -68,7 +122,7 @@ func (q Queue) Attributes(deadLetterARN string) []attributes.Attribute {
 		{Name: "CompatibilityProfile", Value: "servicebus"},
 		{Name: "DeadLetterOnExpiration", Value: strconv.FormatBool(q.DeadLetterExpired)},
 		{Name: "DeduplicationEnabled", Value: strconv.FormatBool(q.DuplicateDetection)},
-		{Name: "DeduplicationScope", Value: q.scope()},
+		{Name: "DeduplicationScope", Value: scopeOf(q.Partitioned)},
 		{Name: "DeduplicationWindowSeconds", Value: strconv.FormatInt(q.WindowSeconds, 10)},
 		{Name: "DefaultTimeToLiveSeconds", Value: strconv.FormatInt(q.TimeToLiveSeconds, 10)},
 		{Name: "DeliveryPaused", Value: strconv.FormatBool(q.ReceiveDisabled)},
@@ -82,8 +136,9 @@ func (q Queue) Attributes(deadLetterARN string) []attributes.Attribute {
 	return list
 }
 
-func (q Queue) scope() string {
-	if q.Partitioned {
+// scopeOf returns the DeduplicationScope.
+func scopeOf(partitioned bool) string {
+	if partitioned {
 		return attributes.ScopeName(deduplication.ScopePartitionKey)
 	}
 	return attributes.ScopeName(deduplication.ScopeQueue)
@@ -117,14 +172,9 @@ func (q Queue) DeadLetterAttributes() []attributes.Attribute {
 	}
 }
 
-// Changes returns the attributes that differ from those of an existing queue, sorted by name. It refuses
-// changes that only a new queue may have. deadLetterARN names the dead-letter queue.
-func (q Queue) Changes(before Queue, deadLetterARN string) ([]attributes.Attribute, error) {
-	for _, p := range properties {
-		if p.fixed && p.print(&q) != p.print(&before) {
-			return nil, &Refused{Property: p.name, Text: "The value for the " + p.name + " property of an existing Queue can't be changed."}
-		}
-	}
+// Changes returns the attributes that differ from those of an existing queue, sorted by name.
+// deadLetterARN names the dead-letter queue.
+func (q Queue) Changes(before Queue, deadLetterARN string) []attributes.Attribute {
 	var list []attributes.Attribute
 	old := before.Attributes(deadLetterARN)
 	for i, a := range q.Attributes(deadLetterARN) {
@@ -137,5 +187,5 @@ func (q Queue) Changes(before Queue, deadLetterARN string) ([]attributes.Attribu
 		}
 	}
 	slices.SortFunc(list, func(a, b attributes.Attribute) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
+	return list
 }

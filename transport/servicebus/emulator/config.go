@@ -19,7 +19,14 @@ const bytesMax = 4 << 20
 // Config holds the entities of a configuration.
 type Config struct {
 	Queues []description.Entity
-	Topics []string // names of topics
+	Topics []description.Entity
+	Rules  []string // paths of the subscriptions that have rules, which are left out
+}
+
+// named is an entity of a configuration.
+type named struct {
+	Name       string
+	Properties map[string]json.RawMessage
 }
 
 // document is the configuration. Names are compared without letter case, as the emulator does.
@@ -27,16 +34,19 @@ type document struct {
 	UserConfig struct {
 		Namespaces []struct {
 			Name   string
-			Queues []struct {
-				Name       string
-				Properties map[string]json.RawMessage
+			Queues []named
+			Topics []struct {
+				named
+				Subscriptions []struct {
+					named
+					Rules []json.RawMessage
+				}
 			}
-			Topics []struct{ Name string }
 		}
 	}
 }
 
-// Read reads a configuration. It does not check the properties of queues.
+// Read reads a configuration. It does not check the properties of entities.
 func Read(from io.Reader) (Config, error) {
 	text, err := io.ReadAll(io.LimitReader(from, bytesMax+1))
 	if err != nil {
@@ -53,28 +63,52 @@ func Read(from io.Reader) (Config, error) {
 		return Config{}, fmt.Errorf("UserConfig.Namespaces has %d namespaces, and must have one", len(d.UserConfig.Namespaces))
 	}
 	var c Config
-	seen := map[string]bool{}
+	paths := map[string]bool{} // in lower case
 	for _, q := range d.UserConfig.Namespaces[0].Queues {
-		if !entity.Valid(q.Name) {
-			return Config{}, fmt.Errorf("the queue name %q is not valid", q.Name)
-		}
-		if seen[strings.ToLower(q.Name)] {
-			return Config{}, fmt.Errorf("the queue %s is there twice", q.Name)
-		}
-		seen[strings.ToLower(q.Name)] = true
-		e := description.Entity{Path: q.Name}
-		if e.Properties, err = properties(q.Properties); err != nil {
-			return Config{}, fmt.Errorf("queue %s: %w", q.Name, err)
+		e, err := q.entity("queue", q.Name, paths)
+		if err != nil {
+			return Config{}, err
 		}
 		c.Queues = append(c.Queues, e)
 	}
 	for _, t := range d.UserConfig.Namespaces[0].Topics {
-		c.Topics = append(c.Topics, t.Name)
+		e, err := t.entity("topic", t.Name, paths)
+		if err != nil {
+			return Config{}, err
+		}
+		for _, s := range t.Subscriptions {
+			path := entity.Subscription(t.Name, s.Name)
+			one, err := s.entity("subscription", path, paths)
+			if err != nil {
+				return Config{}, err
+			}
+			e.Subscriptions = append(e.Subscriptions, one)
+			if len(s.Rules) > 0 {
+				c.Rules = append(c.Rules, path)
+			}
+		}
+		c.Topics = append(c.Topics, e)
 	}
 	return c, nil
 }
 
-// properties returns the properties of a queue, sorted by name. Their values are texts, numbers, booleans,
+// entity returns an entity with a path that no other one has.
+func (n *named) entity(kind, path string, paths map[string]bool) (e description.Entity, err error) {
+	if _, _, is := entity.SplitSubscription(path); !entity.Valid(path) || is != (kind == "subscription") {
+		return e, fmt.Errorf("the %s name %q is not valid", kind, n.Name)
+	}
+	if paths[strings.ToLower(path)] {
+		return e, fmt.Errorf("the %s %s is there twice", kind, path)
+	}
+	paths[strings.ToLower(path)] = true
+	e.Path = n.Name
+	if e.Properties, err = properties(n.Properties); err != nil {
+		err = fmt.Errorf("%s %s: %w", kind, path, err)
+	}
+	return e, err
+}
+
+// properties returns the properties of an entity, sorted by name. Their values are texts, numbers, booleans,
 // or null for the default.
 func properties(given map[string]json.RawMessage) (list []description.Property, err error) {
 	for name, raw := range given {

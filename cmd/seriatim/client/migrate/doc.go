@@ -4,5 +4,6 @@
 // Source lists queues as definitions, which package definitions applies. Move receives the messages
 // of a queue, sends them, and deletes each from the source after its send was acknowledged.
 //
-// Queues of Azure Service Bus become definitions, too. Their messages are not read.
+// Queues, topics and subscriptions of Azure Service Bus become definitions, too. Their messages are not
+// read.
 package migrate

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,20 +20,20 @@ import (
 	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 )
 
-// ReadEmulator reads the queues in a configuration of the emulator of Service Bus.
+// ReadEmulator reads the entities in a configuration of the emulator of Service Bus.
 func ReadEmulator(from io.Reader) (*definitions.Document, []string, error) {
 	c, err := emulator.Read(from)
 	if err != nil {
 		return nil, nil, exit.New(exit.Usage, err, "is it the configuration of the emulator?")
 	}
-	d, notes, err := entities(c.Queues)
-	for _, topic := range c.Topics {
-		notes = append(notes, "the topic "+topic+" is left out: there are no topics of Service Bus yet")
+	d, notes, err := entities(c.Queues, c.Topics)
+	for _, path := range c.Rules {
+		notes = append(notes, "the rules of "+path+" are left out: it gets all messages of its topic")
 	}
 	return d, notes, err
 }
 
-// Namespace reads the queues of a namespace of Service Bus whose names begin with a prefix.
+// Namespace reads the queues and topics of a namespace of Service Bus whose names begin with a prefix.
 func Namespace(ctx context.Context, o Options, prefix string) (*definitions.Document, []string, error) {
 	if base, err := url.Parse(o.Endpoint); err != nil || base.Host == "" {
 		return nil, nil, exit.New(exit.Usage, fmt.Errorf("--source-endpoint %q is no address", o.Endpoint),
@@ -42,51 +43,107 @@ func Namespace(ctx context.Context, o Options, prefix string) (*definitions.Docu
 	defer pool.CloseIdleConnections()
 	c := client.Client{Endpoint: o.Endpoint, KeyID: o.KeyID, Key: o.Secret, Now: time.Now,
 		HTTP: &http.Client{Transport: pool, Timeout: o.Timeout}}
-	list, err := c.Queues(ctx)
-	if refused, ok := errors.AsType[*client.Refused](err); ok && refused.Status == http.StatusUnauthorized {
-		return nil, nil, exit.New(exit.Denied, fmt.Errorf("the source refused the list of queues: %w", err), "")
-	}
+	queues, err := c.Queues(ctx)
 	if err != nil {
-		return nil, nil, exit.New(exit.Failed, fmt.Errorf("list the queues of the source: %w", err), "")
+		return nil, nil, unlisted("queues", err)
 	}
-	kept := list[:0]
-	for _, e := range list {
-		if strings.HasPrefix(e.Path, prefix) {
-			kept = append(kept, e)
-		}
+	topics, err := c.Topics(ctx)
+	if err != nil {
+		return nil, nil, unlisted("topics", err)
 	}
-	return entities(kept)
+	other := func(e description.Entity) bool { return !strings.HasPrefix(e.Path, prefix) }
+	topics = slices.DeleteFunc(topics, other)
+	d, notes, err := entities(slices.DeleteFunc(queues, other), topics)
+	if slices.ContainsFunc(topics, func(t description.Entity) bool { return len(t.Subscriptions) > 0 }) {
+		notes = append(notes, "the rules of subscriptions are left out: each gets all messages of its topic")
+	}
+	return d, notes, err
 }
 
-// entities returns queues of Service Bus as definitions, each with its dead-letter queue, and notes about
-// properties that are left out.
-func entities(list []description.Entity) (*definitions.Document, []string, error) {
-	d := &definitions.Document{Version: 1}
-	var notes []string
-	for i := range list {
-		e := &list[i]
-		if !entity.Valid(e.Path) {
-			return nil, nil, exit.New(exit.Usage, fmt.Errorf("the queue name %q is not valid", e.Path), "")
-		}
+// unlisted explains why the source has not listed its entities.
+func unlisted(what string, err error) error {
+	if refused, ok := errors.AsType[*client.Refused](err); ok && refused.Status == http.StatusUnauthorized {
+		return exit.New(exit.Denied, fmt.Errorf("the source refused the list of %s: %w", what, err), "")
+	}
+	return exit.New(exit.Failed, fmt.Errorf("list the %s of the source: %w", what, err), "")
+}
+
+// converter collects entities of Service Bus as definitions, and notes about properties that are left out.
+type converter struct {
+	document definitions.Document
+	notes    []string
+}
+
+// entities returns entities of Service Bus as definitions.
+func entities(queues, topics []description.Entity) (*definitions.Document, []string, error) {
+	c := converter{document: definitions.Document{Version: 1}}
+	for i := range queues {
+		e := &queues[i]
 		q, refused := e.Queue()
-		for _, r := range refused {
-			notes = append(notes, "the queue "+e.Path+" gets the default of "+r.Property+": "+strings.ReplaceAll(r.Text, "\n", ", "))
+		c.note("queue", e.Path, refused)
+		if err := c.queue(e.Path, q); err != nil {
+			return nil, nil, err
 		}
-		name, dead := entity.QueueName(e.Path), entity.DeadLetterName(e.Path)
-		d.Queues = append(d.Queues, definitionWith(name, q.Attributes(definitions.Here("sqs")+dead)),
-			definitionWith(dead, q.DeadLetterAttributes()))
 	}
-	d.Sort()
-	return d, notes, nil
+	for i := range topics {
+		if err := c.topic(&topics[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	c.document.Sort()
+	return &c.document, c.notes, nil
 }
 
-// definitionWith returns a queue with attributes. The name says that it is a FIFO queue.
-func definitionWith(name string, list []attributes.Attribute) definitions.Queue {
-	q := definitions.Queue{Name: name, Attributes: map[string]string{}}
+func (c *converter) note(kind, path string, refused []*description.Refused) {
+	for _, r := range refused {
+		text := strings.ReplaceAll(r.Text, "\n", ", ")
+		c.notes = append(c.notes, "the "+kind+" "+path+" gets the default of "+r.Property+": "+text)
+	}
+}
+
+// queue adds a queue with its dead-letter queue.
+func (c *converter) queue(path string, q description.Queue) error {
+	if !entity.Valid(path) {
+		return exit.New(exit.Usage, fmt.Errorf("the name %q is not valid", path), "")
+	}
+	name, dead := entity.QueueName(path), entity.DeadLetterName(path)
+	c.document.Queues = append(c.document.Queues,
+		definitions.Queue{Name: name, Attributes: withoutFIFO(q.Attributes(definitions.Here("sqs") + dead))},
+		definitions.Queue{Name: dead, Attributes: withoutFIFO(q.DeadLetterAttributes())})
+	return nil
+}
+
+// topic adds a topic with the queues of its subscriptions.
+func (c *converter) topic(e *description.Entity) error {
+	if !entity.Valid(e.Path) {
+		return exit.New(exit.Usage, fmt.Errorf("the name %q is not valid", e.Path), "")
+	}
+	properties, refused := e.Topic()
+	c.note("topic", e.Path, refused)
+	t := definitions.Topic{Name: entity.QueueName(e.Path), Attributes: withoutFIFO(properties.Attributes())}
+	for i := range e.Subscriptions {
+		path := entity.Subscription(e.Path, e.Subscriptions[i].Path)
+		q, refused := e.Subscriptions[i].Subscription()
+		c.note("subscription", path, refused)
+		if err := c.queue(path, q); err != nil {
+			return err
+		}
+		dead := definitions.Here("sqs") + entity.DeadLetterName(path)
+		t.Subscriptions = append(t.Subscriptions, definitions.Subscription{
+			Queue: entity.QueueName(path), Attributes: withoutFIFO(description.SubscriptionAttributes(dead)),
+		})
+	}
+	c.document.Topics = append(c.document.Topics, t)
+	return nil
+}
+
+// withoutFIFO returns attributes as a map. The name says that an object is FIFO.
+func withoutFIFO(list []attributes.Attribute) map[string]string {
+	out := map[string]string{}
 	for _, a := range list {
-		if a.Value != "" && a.Name != attributes.NameFIFO {
-			q.Attributes[a.Name] = a.Value
+		if a.Value != "" && a.Name != attributes.NameFIFO && a.Name != attributes.NameFIFOTopic {
+			out[a.Name] = a.Value
 		}
 	}
-	return q
+	return out
 }

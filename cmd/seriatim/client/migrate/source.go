@@ -34,6 +34,11 @@ const (
 	ServiceBus Service = "servicebus"
 )
 
+// Parts returns the parts of the cluster that copies of the service change.
+func (s Service) Parts() map[string]bool {
+	return map[string]bool{definitions.Queues: true, definitions.Topics: s == ServiceBus}
+}
+
 // Region returns the default region of a service.
 func (s Service) Region() string {
 	return map[Service]string{SQS: "us-east-1", ElasticMQ: "elasticmq", YMQ: "ru-central1"}[s]

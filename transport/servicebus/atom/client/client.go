@@ -41,10 +41,21 @@ type Refused struct {
 // Error returns the status and the detail.
 func (e *Refused) Error() string { return strconv.Itoa(e.Status) + " " + e.Detail }
 
-// Create creates a queue. The error is a *Refused with status 409 if there is one already.
-func (c *Client) Create(ctx context.Context, e description.Entity) error {
+// Kind is a kind of entity: the name of its description.
+type Kind string
+
+// Kinds of entities.
+const (
+	Queue        Kind = "QueueDescription"
+	Topic        Kind = "TopicDescription"
+	Subscription Kind = "SubscriptionDescription"
+)
+
+// Create creates an entity without its subscriptions. The error is a *Refused with status 409 if there is
+// one already.
+func (c *Client) Create(ctx context.Context, of Kind, e description.Entity) error {
 	var body bytes.Buffer
-	body.WriteString(`<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml"><QueueDescription ` +
+	body.WriteString(`<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml"><` + string(of) + ` ` +
 		`xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect">`)
 	for _, p := range e.Properties {
 		body.WriteString("<" + p.Name + ">")
@@ -53,40 +64,60 @@ func (c *Client) Create(ctx context.Context, e description.Entity) error {
 		}
 		body.WriteString("</" + p.Name + ">")
 	}
-	body.WriteString("</QueueDescription></content></entry>")
+	body.WriteString("</" + string(of) + "></content></entry>")
 	_, err := c.call(ctx, http.MethodPut, e.Path, url.Values{}, &body)
 	return err
 }
 
-// feed is a page of a list of queues.
+// feed is a page of a list of entities.
 type feed struct {
 	Entries []struct {
-		Title       string `xml:"title"`
-		Description struct {
-			Properties []struct {
-				XMLName  xml.Name
-				Value    string     `xml:",chardata"`
-				Children []struct{} `xml:",any"`
+		Title   string `xml:"title"`
+		Content struct {
+			Descriptions []struct {
+				Properties []struct {
+					XMLName  xml.Name
+					Value    string     `xml:",chardata"`
+					Children []struct{} `xml:",any"`
+				} `xml:",any"`
 			} `xml:",any"`
-		} `xml:"content>QueueDescription"`
+		} `xml:"content"`
 	} `xml:"entry"`
 }
 
 // Queues lists the queues with all their properties, as the namespace describes them.
-func (c *Client) Queues(ctx context.Context) (list []description.Entity, err error) {
+func (c *Client) Queues(ctx context.Context) ([]description.Entity, error) {
+	return c.list(ctx, "$Resources/queues")
+}
+
+// Topics lists the topics with all their properties and their subscriptions.
+func (c *Client) Topics(ctx context.Context) ([]description.Entity, error) {
+	list, err := c.list(ctx, "$Resources/topics")
+	for i := range list {
+		if err == nil {
+			list[i].Subscriptions, err = c.list(ctx, list[i].Path+"/Subscriptions")
+		}
+	}
+	return list, err
+}
+
+func (c *Client) list(ctx context.Context, path string) (list []description.Entity, err error) {
 	for {
 		page := url.Values{"$skip": {strconv.Itoa(len(list))}, "$top": {strconv.Itoa(pageEntities)}}
-		answer, err := c.call(ctx, http.MethodGet, "$Resources/queues", page, nil)
+		answer, err := c.call(ctx, http.MethodGet, path, page, nil)
 		if err != nil {
 			return nil, err
 		}
 		var f feed
 		if err := xml.Unmarshal(answer, &f); err != nil {
-			return nil, fmt.Errorf("the list of queues cannot be read: %w", err)
+			return nil, fmt.Errorf("the list %s cannot be read: %w", path, err)
 		}
 		for _, e := range f.Entries {
 			q := description.Entity{Path: e.Title}
-			for _, p := range e.Description.Properties {
+			if len(e.Content.Descriptions) != 1 {
+				return nil, fmt.Errorf("the list %s cannot be read: %s has no description", path, e.Title)
+			}
+			for _, p := range e.Content.Descriptions[0].Properties {
 				if len(p.Children) == 0 {
 					q.Properties = append(q.Properties, description.Property{Name: p.XMLName.Local, Value: strings.TrimSpace(p.Value)})
 				}
