@@ -15,6 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/message"
+	"github.com/seriatimq/seriatim/queue/property"
+	"github.com/seriatimq/seriatim/queue/rules"
 )
 
 // TestGoldenSnapshot restores a stored snapshot and writes the same bytes again. The test data of
@@ -100,6 +102,7 @@ func eventful(t testing.TB) *replica {
 	}
 	do(0, &queue.ReplayMessages{Subscription: r.fsm.View().RunningReplays()[0], Max: 1})
 	eventfulWeb(r.fsm.View, do)
+	eventfulRules(t, r.fsm.View, do)
 	do(0, &access.CreateAccessKey{ID: "AKIAEXAMPLE000000001", Secret: "not-a-secret-but-an-example", Account: "000000000000", User: "anna"})
 	do(0, &access.CreateAccessKey{ID: "AKIAEXAMPLE000000002", Secret: "not-a-secret-but-an-example", Account: "000000000000"})
 	do(0, &access.UpdateAccessKey{ID: "AKIAEXAMPLE000000002"})
@@ -230,6 +233,42 @@ func eventfulWeb(view func() queue.View, do func(logtime.Duration, queue.Command
 		Outcome: queue.DeliveryFailed}}})
 	do(0, &queue.Publish{Topic: "web", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324",
 		Entries: []queue.PublishEntry{{Message: "new"}}})
+}
+
+// eventfulRules adds subscriptions with every kind of rule, and a message that a rule changed.
+func eventfulRules(t testing.TB, view func() queue.View, do func(logtime.Duration, queue.Command) queue.Result) {
+	do(0, &queue.CreateTopic{Topic: "ruled.fifo", TopicARN: "arn:aws:sns:us-east-1:000000000000:ruled.fifo",
+		Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}}})
+	subscribe := func(name string, own ...rules.Definition) string {
+		prepared, refused := queue.Prepare(&queue.Subscribe{
+			Topic: "ruled.fifo", Endpoint: "arn:aws:sqs:us-east-1:000000000000:" + name, Owner: "000000000000", Rules: own,
+			Attributes: []queue.Attribute{{Name: "DeadLetterOnFilterError", Value: "false"}, {Name: "RawMessageDelivery", Value: "true"}},
+		})
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		return do(0, prepared.Command).(queue.Subscribed).SubscriptionARN
+	}
+	red := []rules.Parameter{rules.NewParameter("color", property.String("red"))}
+	with := subscribe("plain",
+		rules.Definition{Name: "conditions", Kind: rules.KindCorrelation, Application: red,
+			System: []rules.Parameter{rules.NewParameter("Label", property.String("subject"))}},
+		rules.Definition{Name: "expression", Kind: rules.KindSQL,
+			SQL:    &rules.Expression{Text: "color=@color or  TRUE = true", Parameters: red},
+			Action: &rules.Expression{Text: "set color = @to", Parameters: []rules.Parameter{rules.NewParameter("@to", property.Long(1))}}},
+	)
+	for _, kind := range []rules.Kind{rules.KindTrue, rules.KindFalse} {
+		do(logtime.Second, &queue.PutRule{SubscriptionARN: with, Rule: rules.Definition{Name: fmt.Sprint("kind ", kind), Kind: kind}})
+	}
+	do(0, &queue.RemoveRule{SubscriptionARN: subscribe("q.fifo"), Rule: rules.DefaultName})
+	do(0, &queue.Publish{Topic: "ruled.fifo", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324",
+		Entries: []queue.PublishEntry{{
+			Message: "changed", GroupID: "group-7", GroupIDGiven: true, DeduplicationID: "11", DeduplicationIDGiven: true,
+			Attributes: []queue.MessageAttribute{{Name: "color", DataType: "String", Value: "red"}},
+		}}})
+	if list, err := view().Rules(with); err != nil || len(list) != 4 {
+		t.Fatalf("%v, %v", list, err)
+	}
 }
 
 // eventfulServiceBus adds schedules and sessions.

@@ -69,6 +69,8 @@ func (s *scenario) line(line string) []string {
 		return s.subscriptionAttributes(args[0], args[1:])
 	case "topic":
 		return s.topicAttributes(args[0], args[1:])
+	case "rules":
+		return s.rules(args[0])
 	}
 	if shown := s.look(verb, args); shown != nil {
 		return shown
@@ -76,6 +78,9 @@ func (s *scenario) line(line string) []string {
 	cmd := s.command(verb, args)
 	if cmd == nil {
 		cmd = s.topicCommand(verb, args)
+	}
+	if cmd == nil {
+		cmd = s.ruleCommand(verb, line)
 	}
 	if cmd == nil {
 		s.t.Fatalf("no such command: %s", line)

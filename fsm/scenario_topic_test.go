@@ -36,6 +36,8 @@ func (s *scenario) topicCommand(verb string, args []string) queue.Command {
 		return &queue.SetTopicAttributes{Topic: args[0], Attributes: pairs(args[1:])}
 	case "subscribe":
 		return &queue.Subscribe{Topic: args[0], Endpoint: scenarioQueues + args[1], Owner: "000000000000", Attributes: pairs(args[2:])}
+	case "remove-rule":
+		return &queue.RemoveRule{SubscriptionARN: s.topics.arns[args[0]], Rule: args[1]}
 	case "unsubscribe":
 		return &queue.Unsubscribe{SubscriptionARN: s.topics.arns[args[0]]}
 	case "set-subscription":

@@ -9,8 +9,6 @@ import (
 	"github.com/seriatimq/seriatim/queue/filter"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/notification"
-	"github.com/seriatimq/seriatim/queue/outbox"
-	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -40,6 +38,8 @@ type fan struct {
 	publication *topic.Publication
 	replayed    bool
 	filtered    filterInput
+	typed       *notification.Typed // nil until the first rule
+	unreadable  error               // of typed
 }
 
 // filterInput holds a published message in the form that filters read.
@@ -72,27 +72,57 @@ type outcome uint8
 const (
 	delivered  outcome = iota + 1
 	duplicated         // the queue's deduplication dropped the message
+	ungrouped          // the queue needs a group
 	failed
 )
 
-// deliver delivers to the queue of a subscription, or to its dead-letter queue. It does not retry:
-// topic and queue share one state, so a missing or full queue is a permanent failure.
+// deliver delivers the copies that the rules of a subscription select to its queue, or to its
+// dead-letter queue.
 func (f *fan) deliver(s *topic.Subscription) {
-	m := f.message(s)
-	// SQS accepts no more attributes. The dead-letter queue keeps all of them, so that the message
-	// is not lost.
-	tooMany := m.raw && len(f.publication.Content().Attributes) > limits.MessageAttributesMax
-	came := failed
-	if !tooMany {
-		came = f.put(s.Queue, m, needsGroupID)
+	if s.Rules == nil {
+		f.deliverCopies(s, []delivering{f.original(s)})
+		return
 	}
-	switch came {
-	case duplicated:
-		f.emit(TopicDeliveriesDeduplicated, s.Queue)
-	case failed:
-		f.deadLetter(s, m)
-	case delivered:
+	copies, why := f.selected(s)
+	f.deliverCopies(s, copies)
+	switch {
+	case why == nil:
+	case s.Attributes.DropFaulty:
+		f.emit(TopicDeliveriesLost, s.Target())
+	default:
+		f.deadLetterFor(s, why)
 	}
+}
+
+// deliverCopies does not retry: topic and queue share one state, so a missing or full queue is a
+// permanent failure.
+func (f *fan) deliverCopies(s *topic.Subscription, copies []delivering) {
+	var first, firstDead outcome
+	for i := range copies {
+		c := &copies[i]
+		// SQS accepts no more attributes. The dead-letter queue keeps all of them, so that the message
+		// is not lost.
+		tooMany := c.message.raw && len(f.publication.Content().Attributes) > limits.MessageAttributesMax
+		came := failed
+		if !tooMany {
+			came = f.put(s.Queue, c, needsGroupID, &first)
+		}
+		switch came {
+		case duplicated:
+			f.emit(TopicDeliveriesDeduplicated, s.Queue)
+		case failed:
+			f.deadLetter(s, c, deadLetterQueue(f.topic, s), &firstDead)
+		case ungrouped:
+			f.deadLetterFor(s, ungroupedReason.attributes())
+		case delivered:
+		}
+	}
+}
+
+// ungroupedReason is that of Service Bus for a message without a session.
+var ungroupedReason = DeadLetterEntry{
+	Reason:      "Session id is null.",
+	Description: "Session enabled entity doesn't allow a message whose session identifier is null.",
 }
 
 // message returns the message that the subscription's queues store.
@@ -101,12 +131,29 @@ func (f *fan) message(s *topic.Subscription) *publishedMessage {
 		replayed: f.replayed}
 }
 
-// deadLetter delivers a failed message to the dead-letter queue of the subscription, if there is
-// one.
-func (f *fan) deadLetter(s *topic.Subscription, m *publishedMessage) {
-	target, came := deadLetterQueue(f.topic, s), failed
+// deadLetterFor delivers a message that a subscription cannot take, with the reason: to the dead-letter
+// queue of the subscription, or else to that of its queue.
+func (f *fan) deadLetterFor(s *topic.Subscription, why []MessageAttribute) {
+	target := deadLetterQueue(f.topic, s)
+	if q, ok := f.b.queues.Get(s.Queue); ok && target == "" {
+		if own := f.b.redriveRule(q).target; own != nil {
+			target = own.name
+		}
+	}
+	c := f.original(s)
+	c.timeToLive, c.why = 0, why // a dead letter does not expire (Service Bus)
+	if target != s.Queue {
+		c.source = s.Queue
+	}
+	var first outcome
+	f.deadLetter(s, &c, target, &first)
+}
+
+// deadLetter delivers a failed message to a dead-letter queue, if there is one.
+func (f *fan) deadLetter(s *topic.Subscription, c *delivering, target string, first *outcome) {
+	came := failed
 	if target != "" {
-		came = f.put(target, m, func(*QueueAttributes) bool { return false })
+		came = f.put(target, c, func(*QueueAttributes) bool { return false }, first)
 	}
 	switch came {
 	case delivered:
@@ -124,37 +171,53 @@ func (f *fan) emit(kind EventKind, queue string) {
 
 // put stores the message in a queue, and fails if the queue does not exist or has no room. A FIFO
 // queue deduplicates by group and effective deduplication id, never by content, because envelopes
-// differ between subscriptions. Replayed messages skip deduplication (ours): the queue already
-// remembers most of them. The queue's MaximumMessageSize does not apply: SNS checks sizes at the
-// publish alone (AWS). needsGroup reports whether the queue refuses a message without a group: a
-// dead-letter queue takes every message.
-func (f *fan) put(name string, m *publishedMessage, needsGroup func(*QueueAttributes) bool) outcome {
+// differ between subscriptions. first is the outcome of the first copy for the queue: its
+// deduplication decides about all copies of a publication together. Replayed messages skip
+// deduplication (ours): the queue already remembers most of them. The queue's MaximumMessageSize does
+// not apply: SNS checks sizes at the publish alone (AWS). needsGroup reports whether the queue refuses a
+// message without a group: a dead-letter queue takes every message.
+func (f *fan) put(name string, c *delivering, needsGroup func(*QueueAttributes) bool, first *outcome) outcome {
 	n := f.publication.Content()
 	q, ok := f.b.queues.Get(name)
-	if !ok || q.attributes.FIFO && !f.topic.Attributes.FIFO || n.GroupID == "" && needsGroup(&q.attributes) {
+	switch {
+	case !ok || q.attributes.FIFO && !f.topic.Attributes.FIFO:
 		return failed
+	case c.group == "" && needsGroup(&q.attributes):
+		return ungrouped
+	case *first == duplicated:
+		return duplicated
 	}
 	if !slices.Contains(f.b.scratch.changed, q) {
 		q = f.b.beginNow(name) // once for all entries of a batch: expiry can be slow
 	}
-	group, partition := n.GroupID, n.PartitionKey
-	if q.attributes.FIFO != f.topic.Attributes.FIFO {
-		group, partition = "", "" // FIFO topics pass neither to standard queues
+	s := sending{entry: &SendEntry{GroupID: c.group}, published: c.message, deadLetterSource: c.source, placing: placing{
+		attributes: c.why, partition: c.partition, timeToLive: c.timeToLive, scheduledAt: c.scheduledAt,
+	}}
+	if q.attributes.FIFO != f.topic.Attributes.FIFO { // FIFO topics pass no ids to standard queues
+		s.entry.GroupID, s.placing.partition, s.placing.scheduledAt = "", "", 0
 	}
-	ids := deduplication.IDs{Own: n.DeduplicationID, Group: group, Partition: partition}
-	if rules := &q.attributes.Deduplication; q.attributes.FIFO && !rules.Disabled && !f.replayed && ids.Own != "" {
-		if _, found := q.deduplication.Find(f.b.key, ids, f.b.now); found {
-			return duplicated
-		}
-		if rules.EntriesMax > 0 && q.deduplication.CountLive(f.b.now)+1 > rules.EntriesMax {
-			return failed
-		}
-		q.deduplication.Remember(f.b.key, ids, q.lastSequence+1, f.b.now)
-	}
-	s := sending{
-		entry: &SendEntry{GroupID: group}, ids: ids, published: m, placing: placing{partition: partition, timeToLive: n.TimeToLive},
+	s.ids = deduplication.IDs{Own: n.DeduplicationID, Group: s.entry.GroupID, Partition: s.placing.partition}
+	if came := f.deduplicate(q, s.ids, *first); came != delivered {
+		return came
 	}
 	f.b.accept(q, &s, f.b.intern(n.SenderID))
+	*first = delivered
+	return delivered
+}
+
+// deduplicate remembers the ids of a publication in a queue, unless it was delivered there before.
+func (f *fan) deduplicate(q *Queue, ids deduplication.IDs, first outcome) outcome {
+	rules := &q.attributes.Deduplication
+	if !q.attributes.FIFO || rules.Disabled || f.replayed || ids.Own == "" || first == delivered {
+		return delivered
+	}
+	if _, found := q.deduplication.Find(f.b.key, ids, f.b.now); found {
+		return duplicated
+	}
+	if rules.EntriesMax > 0 && q.deduplication.CountLive(f.b.now)+1 > rules.EntriesMax {
+		return failed
+	}
+	q.deduplication.Remember(f.b.key, ids, q.lastSequence+1, f.b.now)
 	return delivered
 }
 
@@ -253,124 +316,4 @@ func (c *ReplayMessages) apply(b *Broker) (Result, *Error) {
 	}
 	b.topics.Put(b.key, t, s.WithReplay(status, next))
 	return MessagesReplayed{Looked: looked, Running: next != 0}, nil
-}
-
-// addDelivery adds an item to the outbox and notifies the leader.
-func (b *Broker) addDelivery(i *outbox.Item) {
-	b.outbox.Put(b.key, i)
-	b.scratch.events = append(b.scratch.events, Event{Kind: DeliveryAdded, Subscription: i.Subscription})
-}
-
-// enqueue adds the message to the outbox. If the outbox of the subscription is full, the message
-// goes to the dead-letter queue. Without such a queue, checkOutbox refused the publish; only the
-// last entries of a batch can exceed the limit.
-func (f *fan) enqueue(s *topic.Subscription) {
-	if f.b.outboxFull(s.Number, 1) && f.b.hasDeadLetterQueue(f.topic, s) {
-		f.deadLetter(s, f.message(s))
-		return
-	}
-	f.b.addDelivery(&outbox.Item{Subscription: s.Number, Number: f.topic.LastSequence, Publication: f.publication, DueAt: f.b.now})
-	f.topic.Keep(1, f.publication.SentBytes())
-}
-
-// checkOutbox refuses a publish that exceeds the limits of the outbox, so that an endpoint that is
-// down cannot exhaust the memory. Accepted messages are never dropped.
-func (b *Broker) checkOutbox(t *topic.Topic, entries int) (refused *Error) {
-	if b.outbox.Len()+entries <= limits.OutboxMax && b.outbox.ContentBytes() < limits.OutboxBytesMax {
-		return nil
-	}
-	t.ScanSubscriptions(func(s *topic.Subscription) bool {
-		if b.outboxFull(s.Number, entries) && !b.hasDeadLetterQueue(t, s) {
-			refused = refusal.New(refusal.Throttled, "The subscription ", s.ARN, " has ", strconv.Itoa(b.outbox.LenOf(s.Number)),
-				" messages that its endpoint has not taken yet, and no dead-letter queue. Nothing was published: retry "+
-					"later, set a RedrivePolicy, or remove the subscription.")
-		}
-		return refused == nil
-	})
-	return refused
-}
-
-func (b *Broker) outboxFull(subscription uint64, entries int) bool {
-	return b.outbox.LenOf(subscription)+entries > limits.OutboxMax || b.outbox.ContentBytesOf(subscription) >= limits.OutboxBytesMax
-}
-
-// hasDeadLetterQueue reports whether failed deliveries can go to a queue. Only standard topics have
-// URLs, and they cannot deliver to FIFO queues.
-func (b *Broker) hasDeadLetterQueue(t *topic.Topic, s *topic.Subscription) bool {
-	q, ok := b.queues.Get(deadLetterQueue(t, s))
-	return ok && !q.attributes.FIFO
-}
-
-// ReportDeliveries records the results of HTTP deliveries. Only the leader delivers and proposes
-// it.
-type ReportDeliveries struct{ Reports []DeliveryReport }
-
-// DeliveryReport is the result of one attempt.
-type DeliveryReport struct {
-	Subscription uint64 // number of the subscription
-	Number       uint64 // number of the delivery
-	Attempts     uint32 // failed attempts before this one
-	Outcome      DeliveryOutcome
-}
-
-// DeliveryOutcome is the result of an attempt.
-type DeliveryOutcome uint8
-
-// Outcomes. The log contains the numbers.
-const (
-	DeliveryDone    DeliveryOutcome = 1
-	DeliveryFailed  DeliveryOutcome = 2 // another attempt may succeed
-	DeliveryRefused DeliveryOutcome = 3 // the subscriber rejected the message
-)
-
-// QueueName implements Command.
-func (*ReportDeliveries) QueueName() string { return "" }
-
-// Validate checks the reports.
-func (c *ReportDeliveries) Validate() *Error {
-	if len(c.Reports) == 0 || len(c.Reports) > limits.DeliveryReportsMax {
-		return refusal.SNSInvalid("a command has 1 to ", strconv.Itoa(limits.DeliveryReportsMax), " reports of deliveries")
-	}
-	for i := range c.Reports {
-		if o := c.Reports[i].Outcome; o < DeliveryDone || o > DeliveryRefused {
-			return refusal.SNSInvalid("a report has an unknown outcome")
-		}
-	}
-	return nil
-}
-
-// apply removes completed deliveries and schedules retries. Reports of superseded attempts change
-// nothing.
-func (c *ReportDeliveries) apply(b *Broker) (Result, *Error) {
-	for i := range c.Reports {
-		b.report(&c.Reports[i])
-	}
-	return Done{}, nil
-}
-
-// report applies one report. After the last attempt the message goes to the dead-letter queue of
-// the subscription, or is lost for that subscription.
-func (b *Broker) report(r *DeliveryReport) {
-	i, ok := b.outbox.Get(r.Subscription, r.Number)
-	if !ok || i.Attempts != r.Attempts {
-		return
-	}
-	t, s, _ := b.topics.SubscriptionOfNumber(r.Subscription)
-	if r.Outcome == DeliveryFailed {
-		retry, _ := policy.EffectiveDelivery(t.Attributes.DeliveryPolicy, s.Attributes.Delivery)
-		if delay, again := retry.After(int64(i.Attempts) + 1); again {
-			later := *i
-			later.Attempts, later.DueAt = i.Attempts+1, b.now.Add(delay)
-			b.outbox.Put(b.key, &later)
-			return
-		}
-	}
-	if r.Outcome != DeliveryDone && i.Publication != nil {
-		f := &fan{b: b, topic: t, publication: i.Publication}
-		f.deadLetter(s, f.message(s))
-	}
-	if i.Publication != nil {
-		t.Keep(-1, -i.Publication.SentBytes())
-	}
-	b.outbox.Drop(b.key, r.Subscription, r.Number)
 }

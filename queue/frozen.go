@@ -155,6 +155,7 @@ func (m *Message) describe(r *MessageRecord, scheduled bool) {
 			n := p.publication.Content()
 			r.Published = PublishedRecord{PublicationID: n.MessageID, Content: n, SubscriptionARN: *p.subscription, Raw: p.raw,
 				Replayed: p.replayed}
+			r.RuleChanges = p.changes
 		}
 	}
 	if d := m.delivery; d != nil {
@@ -256,6 +257,8 @@ type MessageRecord struct {
 	Encoded          *Encoded         // nil for text
 	// Published is set if a topic delivered the message, which then has no Body and no Attributes.
 	Published PublishedRecord
+	// RuleChanges are the changes of a rule to a published message, sorted.
+	RuleChanges []PropertyChange
 	DeliveryRecord
 }
 

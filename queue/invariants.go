@@ -106,6 +106,7 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 			return false
 		}
 		t.Subscriptions(func(s SubscriptionRecord) bool { return keep(r.AddSubscription(s)) })
+		t.Rules(func(rule RuleRecord) bool { return err == nil && keep(r.AddRule(rule)) })
 		t.Deduplication(func(d DeduplicationRecord) bool {
 			return err == nil && keep(r.AddTopicDeduplication([]DeduplicationRecord{d}))
 		})

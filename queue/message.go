@@ -141,6 +141,9 @@ func (m *Message) seal(k statehash.Key) {
 		}
 		if p := e.published; p != nil {
 			r = append(r, statehash.KindPublication).Num(p.publication.Hash()).Text(*p.subscription).Flag(p.raw).Flag(p.replayed)
+			if len(p.changes) > 0 {
+				r = (&Encoded{Changes: p.changes}).AppendTo(append(r, statehash.KindRuleChanges))
+			}
 		}
 		r = e.encoded.AppendTo(r)
 	}
@@ -359,7 +362,7 @@ func (m *Message) size() int64 {
 	if e := m.extra; e != nil {
 		n += extraOverhead + len(e.traceHeader) + len(e.deadLetterSource) + len(e.partition)
 		if e.published != nil {
-			n += publishedOverhead
+			n += publishedOverhead + attributeOverhead*len(e.published.changes) + int(e.published.changesBytes())
 		}
 		for _, a := range e.attributes {
 			n += attributeOverhead + len(a.Name) + len(a.DataType) + len(a.Value)

@@ -13,6 +13,8 @@ type publishedMessage struct {
 	subscription *string // ARN, shared by the subscription's messages
 	raw          bool
 	replayed     bool // from the topic's archive
+	// changes are those of a rule, sorted. An envelope shows the changed properties.
+	changes []PropertyChange
 }
 
 // text returns the body for a receiver. The envelope is built for each receive and is always equal.
@@ -21,7 +23,9 @@ func (p *publishedMessage) text() Body {
 	if p.raw {
 		return n.Message
 	}
-	return message.NewBody(n.Envelope(notification.Delivery{SubscriptionARN: *p.subscription, Replayed: p.replayed}))
+	return message.NewBody(n.Envelope(notification.Delivery{
+		SubscriptionARN: *p.subscription, Replayed: p.replayed, Changes: p.changes,
+	}))
 }
 
 // attributes returns the message attributes for a receiver. An envelope contains them instead. A
@@ -48,14 +52,14 @@ const attributeReplayed = "Replayed"
 // encoded returns the parts of the message for a receiver, with the changes in own, which may be nil.
 // An envelope is text.
 func (p *publishedMessage) encoded(own *Encoded) *Encoded {
-	sent := p.publication.Content().Encoded
-	switch {
-	case !p.raw || sent == nil:
+	if !p.raw {
 		return own
-	case own == nil:
-		return sent
 	}
-	return &Encoded{Format: sent.Format, Sections: sent.Sections, Changes: own.Changes}
+	changes := p.changes
+	if own != nil {
+		changes = message.MergeChanges(changes, own.Changes)
+	}
+	return p.publication.Content().Changed(changes)
 }
 
 // published returns the publication of a message, nil if it was sent to the queue.
@@ -71,7 +75,7 @@ func (m *Message) published() *publishedMessage {
 func (m *Message) carriedBytes() int64 {
 	n := m.size() + int64(m.body.Len()-m.body.MemoryLen())
 	if p := m.published(); p != nil {
-		n += int64(p.publication.Content().Message.Len()) + p.publication.Content().Encoded.Size()
+		n += int64(p.publication.Content().Message.Len()) + p.publication.Content().Encoded.Size() + p.changesBytes()
 	}
 	return n
 }
@@ -84,10 +88,12 @@ func (m *Message) contentBytes() int64 {
 	}
 	n += message.Size("", m.extra.attributes) + m.extra.encoded.Size()
 	if p := m.published(); p != nil {
-		n += p.publication.SentBytes()
+		n += p.publication.SentBytes() + p.changesBytes()
 	}
 	return n
 }
+
+func (p *publishedMessage) changesBytes() int64 { return (&Encoded{Changes: p.changes}).Size() }
 
 // use adds messages to the account's usage.
 func (q *Queue) use(messages, bytes int64) {

@@ -220,7 +220,7 @@ func (r *Restorer) kept(body Body) Body {
 func (r *Restorer) published(rec *MessageRecord) (*publishedMessage, error) {
 	p := &rec.Published
 	if p.PublicationID == (MessageID{}) {
-		if *p != (PublishedRecord{}) {
+		if *p != (PublishedRecord{}) || len(rec.RuleChanges) > 0 {
 			return nil, errors.New("a publication without an id")
 		}
 		return nil, nil
@@ -233,7 +233,9 @@ func (r *Restorer) published(rec *MessageRecord) (*publishedMessage, error) {
 		return nil, err
 	}
 	r.publications[p.PublicationID] = known
-	return &publishedMessage{publication: known, subscription: r.b.intern(p.SubscriptionARN), raw: p.Raw, replayed: p.Replayed}, nil
+	return &publishedMessage{
+		publication: known, subscription: r.b.intern(p.SubscriptionARN), raw: p.Raw, replayed: p.Replayed, changes: rec.RuleChanges,
+	}, nil
 }
 
 // publication returns the publication of an id: a known one, or a new one with the content.

@@ -311,6 +311,8 @@ type sending struct {
 	ids       deduplication.IDs
 	encoded   *Encoded
 	published *publishedMessage // replaces body and attributes
+
+	deadLetterSource string // of a dead letter of a topic
 }
 
 // deduplicationIDs returns the ids of a send.
@@ -345,7 +347,7 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 		s.id != (MessageID{}) || ttl != 0 {
 		m.extra = &messageExtra{
 			id: s.id, attributes: attributes, traceHeader: s.entry.TraceHeader, partition: partition, published: s.published,
-			timeToLive: ttl, encoded: s.encoded,
+			timeToLive: ttl, encoded: s.encoded, deadLetterSource: s.deadLetterSource,
 		}
 	}
 	sent := SentEntry{MessageID: m.id(b.key, q.incarnation)}

@@ -215,6 +215,7 @@ type StoredMessage struct {
 	ExpiresAt  Timestamp // end of its retention, zero: it does not expire
 	InSession  bool      // in flight under the lock of its group
 	Deferred   bool      // outside of its group, also while it is in flight
+	Returnable bool      // MoveStored can move it back to its dead-letter source
 	// PartitionKey is that of its send.
 	PartitionKey string
 }
@@ -230,8 +231,9 @@ func (v View) Stored(queue string, sequence SequenceNumber) (StoredMessage, *Err
 		return StoredMessage{}, err
 	}
 	out := StoredMessage{HandOuts: m.handOuts(), DeadLetter: v.b.redriveRule(q).due(m), InSession: q.held(m), Deferred: m.deferred()}
-	if m.extra != nil {
-		out.PartitionKey = m.extra.partition
+	if e := m.extra; e != nil {
+		out.PartitionKey = e.partition
+		out.Returnable = e.deadLetterSource != "" && v.b.checkDestination(q, e.deadLetterSource, "destination") == nil
 	}
 	if m.delivered() {
 		out.ReceivedAt = m.delivery.receivedAt

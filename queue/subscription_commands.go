@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
@@ -27,6 +28,8 @@ type Subscribe struct {
 	Owner      string      // account
 	Principal  string      // ARN of the subscriber
 	Attributes []Attribute // sorted by name, names distinct
+	// Rules replace the default rule of a new subscription of a queue. Their names are distinct.
+	Rules []rules.Definition
 }
 
 // QueueName implements Command.
@@ -43,8 +46,21 @@ func (c *Subscribe) Validate() *Error {
 		return err
 	}
 	ends, _, _ := endsOf(isFIFOName(c.Topic), c.Protocol, c.Endpoint)
-	_, err := attributes.CreateSubscription(ends, c.Attributes)
+	if _, err := attributes.CreateSubscription(ends, c.Attributes); err != nil {
+		return err
+	}
+	_, err := canonicalRules(c.Rules)
 	return err
+}
+
+func (c *Subscribe) prepare() (Prepared, *Error) {
+	if err := c.Validate(); err != nil || len(c.Rules) == 0 {
+		return Prepared{Command: c}, err
+	}
+	ready := *c
+	var err *Error
+	ready.Rules, err = canonicalRules(c.Rules)
+	return Prepared{Command: &ready}, err
 }
 
 // wellFormed checks topic, endpoint and subscriber.
@@ -54,6 +70,9 @@ func (c *Subscribe) wellFormed() *Error {
 	}
 	if err := c.checkEndpoint(); err != nil {
 		return err
+	}
+	if len(c.Rules) > 0 && c.Protocol.Web() {
+		return onlyQueuesHaveRules()
 	}
 	if c.Queue != "" && (c.Protocol.Web() || !namesQueue(c.Endpoint, c.Queue)) {
 		return refusal.SNSInvalid("SQS endpoint ARN")
@@ -126,6 +145,9 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 		if err := s.Attributes.Matches(c.Attributes); err != nil {
 			return nil, err
 		}
+		if !s.Rules.Has(c.Rules) {
+			return nil, attributes.SubscriptionDiffers()
+		}
 		if s.Pending() {
 			b.requestConfirmation(b.beginTopic(c.Topic), *s, c.Server)
 		}
@@ -142,6 +164,10 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.New(refusal.SubscriptionLimitExceeded, "A topic can have ", strconv.Itoa(limits.SubscriptionsMax),
 			" subscriptions.")
 	}
+	own, err := b.newRules(t, c.Rules)
+	if err != nil {
+		return nil, err
+	}
 	if err := b.addReplay(t, c.Attributes, attributes.ReplayNone); err != nil {
 		return nil, err
 	}
@@ -149,7 +175,7 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 	id := identifier.NewSubscriptionID(b.key, b.nextIncarnation, b.epoch)
 	s := &topic.Subscription{
 		Number: b.nextIncarnation, ID: id, ARN: t.NewARN(id), Endpoint: c.Endpoint, Queue: name,
-		Owner: c.Owner, Principal: c.Principal, Attributes: wanted,
+		Owner: c.Owner, Principal: c.Principal, Attributes: wanted, Rules: own,
 	}
 	if t = b.beginTopic(c.Topic); c.Protocol.Web() {
 		b.requestConfirmation(t, *s, c.Server)

@@ -289,16 +289,27 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
+func TestSubscriptionLimit(t *testing.T) {
+	w := newWorld(t)
+	w.createTopic("a.fifo")
+	for i := range limits.SubscriptionsMax - 1 {
+		if _, err := w.b.apply(&Subscribe{Topic: "a.fifo", Endpoint: queueARN(fmt.Sprint("q", i, ".fifo"))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.subscribe("a.fifo", "last.fifo")
+	w.refused(&Subscribe{Topic: "a.fifo", Endpoint: queueARN("more.fifo")}, refusal.SubscriptionLimitExceeded,
+		"A topic can have 2000 subscriptions.")
+}
+
 func TestSubscriptionsAreListedAndRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("a.fifo")
 	w.createTopic("b.fifo")
 	var made []string
-	for i := range limits.SubscriptionsMax {
+	for i := range 100 {
 		made = append(made, w.subscribe("a.fifo", fmt.Sprint("q", i, ".fifo")))
 	}
-	w.refused(&Subscribe{Topic: "a.fifo", Endpoint: queueARN("more.fifo")}, refusal.SubscriptionLimitExceeded,
-		"A topic can have 100 subscriptions.")
 	made = append(made, w.subscribe("b.fifo", "q0.fifo"))
 
 	var all []string

@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
@@ -46,6 +47,8 @@ type SubscriptionRecord struct {
 	FilterPolicy string
 	FilterScope  filter.Scope
 	DeadLetter   policy.DeadLetter
+	DropFaulty   bool // DeadLetterOnFilterError=false
+	OwnRules     bool // RuleRecords follow; otherwise it has the default rule
 	Replay       policy.Replay
 	ReplayStatus attributes.ReplayStatus
 	ReplayNext   uint64 // next number of a replay in progress
@@ -53,6 +56,13 @@ type SubscriptionRecord struct {
 	Protocol       attributes.Protocol
 	DeliveryPolicy string
 	Confirmation   Confirmation
+}
+
+// RuleRecord is one rule of a subscription.
+type RuleRecord struct {
+	Subscription uint64 // number
+	Definition   rules.Definition
+	CreatedAt    Timestamp
 }
 
 // OutboxRecord is one pending HTTP delivery.
@@ -113,9 +123,25 @@ func (f FrozenTopic) Subscriptions(yield func(SubscriptionRecord) bool) {
 		return yield(SubscriptionRecord{
 			Number: s.Number, ID: s.ID, Endpoint: s.Endpoint, QueueOwner: access.OwnerOf(s.Queue), Owner: s.Owner, Principal: s.Principal,
 			RawDelivery: a.RawDelivery, FilterPolicy: a.Filter.Text(), FilterScope: a.FilterScope,
-			DeadLetter: a.DeadLetter, Replay: a.Replay, ReplayStatus: a.ReplayStatus, ReplayNext: s.ReplayNext,
+			DeadLetter: a.DeadLetter, DropFaulty: a.DropFaulty, OwnRules: s.Rules != nil,
+			Replay: a.Replay, ReplayStatus: a.ReplayStatus, ReplayNext: s.ReplayNext,
 			Protocol: a.Ends.Protocol, DeliveryPolicy: a.Delivery.Text, Confirmation: s.Confirmation,
 		})
+	})
+}
+
+// Rules visits the rules of the subscriptions that have not only the default, by subscription and name.
+func (f FrozenTopic) Rules(yield func(RuleRecord) bool) {
+	f.t.ScanSubscriptions(func(s *topic.Subscription) bool {
+		if s.Rules == nil {
+			return true
+		}
+		for _, r := range s.Rules.All() {
+			if !yield(RuleRecord{Subscription: s.Number, Definition: r.Definition, CreatedAt: r.CreatedAt}) {
+				return false
+			}
+		}
+		return true
 	})
 }
 
@@ -199,11 +225,15 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	if rec.QueueOwner != "" && (rec.Protocol.Web() || !access.IsAccountID(rec.QueueOwner)) {
 		return fmt.Errorf("topic %q: subscription %d has a queue of an invalid account: %q", t.Name, rec.Number, rec.QueueOwner)
 	}
-	if rec.Number == 0 || rec.Number > r.b.nextIncarnation || r.b.topics.SubscriptionKnown(rec.Number) {
+	if _, known := t.Subscription(rec.ID.String()); known || r.b.topics.SubscriptionKnown(rec.Number) || rec.Number == 0 ||
+		rec.Number > r.b.nextIncarnation {
 		return fmt.Errorf("topic %q: subscription %d is out of order or appears twice", t.Name, rec.Number)
 	}
 	if rec.FilterScope > filter.MessageBody || rec.ReplayStatus > attributes.ReplayFailed {
 		return fmt.Errorf("topic %q: subscription %d has an unknown filter scope or replay status", t.Name, rec.Number)
+	}
+	if rec.Protocol.Web() && (rec.OwnRules || rec.DropFaulty) {
+		return fmt.Errorf("topic %q: subscription %d of a URL has rules", t.Name, rec.Number)
 	}
 	if !rec.Protocol.Web() && (rec.Confirmation != topic.Confirmation{} || rec.DeliveryPolicy != "") {
 		return fmt.Errorf("topic %q: subscription %d of a queue has fields for URLs", t.Name, rec.Number)
@@ -219,15 +249,38 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	if err != nil {
 		return fmt.Errorf("topic %q: the filter of subscription %d: %w", t.Name, rec.Number, err)
 	}
+	var own *rules.Set
+	if rec.OwnRules {
+		own = rules.NewSet(r.b.key, nil)
+	}
 	r.b.topics.Put(r.b.key, t, &topic.Subscription{
+		Rules:  own,
 		Number: rec.Number, ID: rec.ID, ARN: t.NewARN(rec.ID), Endpoint: rec.Endpoint, Queue: name,
 		Owner: rec.Owner, Principal: rec.Principal,
 		Attributes: attributes.Subscription{
 			Ends: ends, RawDelivery: rec.RawDelivery, Filter: compiled, FilterScope: rec.FilterScope,
-			DeadLetter: rec.DeadLetter, Delivery: delivery, Replay: rec.Replay, ReplayStatus: rec.ReplayStatus,
+			DeadLetter: rec.DeadLetter, DropFaulty: rec.DropFaulty, Delivery: delivery, Replay: rec.Replay, ReplayStatus: rec.ReplayStatus,
 		},
 		ReplayNext: rec.ReplayNext, Confirmation: rec.Confirmation,
 	})
+	return nil
+}
+
+// AddRule adds a rule to a subscription of the last topic.
+func (r *Restorer) AddRule(rec RuleRecord) error {
+	t, s, ok := r.b.topics.SubscriptionOfNumber(rec.Subscription)
+	if !ok || t != r.t || s.Rules == nil {
+		return fmt.Errorf("rule %q has no matching subscription", rec.Definition.Name)
+	}
+	if _, twice := s.Rules.Get(rec.Definition.Name); twice || t.Rules() >= limits.RulesMax {
+		return fmt.Errorf("topic %q: rule %q of subscription %d appears twice or exceeds the limit", t.Name, rec.Definition.Name,
+			rec.Subscription)
+	}
+	rule, err := rules.NewRule(r.b.key, rec.Definition, rec.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("topic %q: rule %q of subscription %d: %w", t.Name, rec.Definition.Name, rec.Subscription, err)
+	}
+	r.b.topics.Put(r.b.key, t, s.WithRules(s.Rules.Restored(rule)))
 	return nil
 }
 

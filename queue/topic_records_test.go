@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/rules"
 )
 
 // withTopics returns a Broker with every kind of topic record and reference.
@@ -45,6 +46,22 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 			rec := subscription
 			change(&rec)
 			return r.AddSubscription(rec)
+		}
+	}
+	rule := RuleRecord{Subscription: 9, Definition: rules.Definition{Name: "rule", Kind: rules.KindTrue}}
+	ruled := func(change func(*RuleRecord)) func(*Restorer) error {
+		return func(r *Restorer) error {
+			if err := subscribed(func(r *SubscriptionRecord) { r.OwnRules = true })(r); err != nil {
+				return err
+			}
+			other := rule
+			other.Definition.Name = "other"
+			if err := r.AddRule(other); err != nil {
+				return err
+			}
+			rec := rule
+			change(&rec)
+			return r.AddRule(rec)
 		}
 	}
 	stored := func(change func(*MessageRecord)) func(*Restorer) error {
@@ -106,6 +123,21 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 		{"archived without a number", archived(0), "out of order"},
 		{"with an unknown status", subscribed(func(r *SubscriptionRecord) { r.ReplayStatus = 5 }), "replay status"},
 		{"subscription alone", func(r *Restorer) error { return r.AddSubscription(subscription) }, "without a topic"},
+		{"rule", ruled(func(*RuleRecord) {}), ""},
+		{"rule of no subscription", ruled(func(r *RuleRecord) { r.Subscription = 8 }), "no matching subscription"},
+		{"rule that is not in canonical form", ruled(func(r *RuleRecord) {
+			r.Definition.Kind, r.Definition.SQL = rules.KindSQL, &rules.Expression{Text: "a = 1"}
+		}), "There was an error parsing"},
+		{"rule twice", ruled(func(r *RuleRecord) { r.Definition.Name = "OTHER" }), "appears twice"},
+		{"rule beside the default alone", func(r *Restorer) error {
+			if err := subscribed(func(*SubscriptionRecord) {})(r); err != nil {
+				return err
+			}
+			return r.AddRule(rule)
+		}, "no matching subscription"},
+		{"with rules for a URL", subscribed(func(r *SubscriptionRecord) {
+			r.Protocol, r.Endpoint, r.OwnRules = attributes.ProtocolHTTP, "http://example.org", true
+		}), "invalid endpoint"},
 		{"id alone", func(r *Restorer) error { return r.AddTopicDeduplication(nil) }, "without a topic"},
 		{"message", stored(func(*MessageRecord) {}), ""},
 		{"with a body", stored(func(r *MessageRecord) { r.Body = content.Message }), "a body beside"},

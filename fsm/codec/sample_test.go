@@ -53,6 +53,8 @@ func everyCommand() map[uint8]queue.Command {
 		51: &queue.RenewSession{},
 		52: &queue.ReleaseSession{},
 		53: &queue.SetSessionState{},
+		54: &queue.PutRule{},
+		55: &queue.RemoveRule{},
 		60: &access.CreateAccessKey{},
 		61: &access.DeleteAccessKey{},
 		62: &access.UpdateAccessKey{},

@@ -77,6 +77,8 @@ var codecs = [...]codec{
 	line(51, 1, 1, "RenewSession", traits{addsNone, never, repeatable, nothing}, wire.RenewSessionCodec),
 	line(52, 1, 1, "ReleaseSession", traits{addsNone, never, repeatable, nothing}, wire.ReleaseSessionCodec),
 	line(53, 1, 1, "SetSessionState", traits{setsState, never, repeatable, nothing}, wire.SetSessionStateCodec),
+	line(54, 1, 1, "PutRule", traits{adds, never, onceOnly, nothing}, wire.PutRuleCodec),
+	line(55, 1, 1, "RemoveRule", traits{addsNone, never, onceOnly, nothing}, wire.RemoveRuleCodec),
 	line(60, 1, 1, "CreateAccessKey", traits{addsNone, never, onceOnly, nothing}, wire.CreateAccessKeyCodec),
 	line(61, 1, 1, "DeleteAccessKey", traits{addsNone, never, onceOnly, nothing}, wire.DeleteAccessKeyCodec),
 	line(62, 1, 1, "UpdateAccessKey", traits{addsNone, never, onceOnly, nothing}, wire.UpdateAccessKeyCodec),

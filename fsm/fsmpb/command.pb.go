@@ -2357,6 +2357,7 @@ type Subscribe struct {
 	Attributes    []*NameValue           `protobuf:"bytes,5,rep,name=attributes" json:"attributes,omitempty"`
 	Protocol      uint32                 `protobuf:"varint,6,opt,name=protocol" json:"protocol,omitempty"` // 0: a queue
 	Server        string                 `protobuf:"bytes,7,opt,name=server" json:"server,omitempty"`
+	Rules         []*Rule                `protobuf:"bytes,9,rep,name=rules" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2447,6 +2448,325 @@ func (x *Subscribe) GetServer() string {
 	return ""
 }
 
+func (x *Subscribe) GetRules() []*Rule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// Rule is a rule of a subscription in canonical form.
+// @go queue/rules.Definition
+type Rule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Kind          uint32                 `protobuf:"varint,2,opt,name=kind" json:"kind,omitempty"`
+	Sql           *RuleExpression        `protobuf:"bytes,3,opt,name=sql" json:"sql,omitempty"` // @go SQL
+	System        []*RuleParameter       `protobuf:"bytes,4,rep,name=system" json:"system,omitempty"`
+	Application   []*RuleParameter       `protobuf:"bytes,5,rep,name=application" json:"application,omitempty"`
+	Action        *RuleExpression        `protobuf:"bytes,6,opt,name=action" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rule) Reset() {
+	*x = Rule{}
+	mi := &file_fsm_command_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rule) ProtoMessage() {}
+
+func (x *Rule) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rule.ProtoReflect.Descriptor instead.
+func (*Rule) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *Rule) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Rule) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Rule) GetSql() *RuleExpression {
+	if x != nil {
+		return x.Sql
+	}
+	return nil
+}
+
+func (x *Rule) GetSystem() []*RuleParameter {
+	if x != nil {
+		return x.System
+	}
+	return nil
+}
+
+func (x *Rule) GetApplication() []*RuleParameter {
+	if x != nil {
+		return x.Application
+	}
+	return nil
+}
+
+func (x *Rule) GetAction() *RuleExpression {
+	if x != nil {
+		return x.Action
+	}
+	return nil
+}
+
+// @go queue/rules.Expression
+type RuleExpression struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
+	Canonical     string                 `protobuf:"bytes,2,opt,name=canonical" json:"canonical,omitempty"`
+	Parameters    []*RuleParameter       `protobuf:"bytes,3,rep,name=parameters" json:"parameters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleExpression) Reset() {
+	*x = RuleExpression{}
+	mi := &file_fsm_command_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleExpression) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleExpression) ProtoMessage() {}
+
+func (x *RuleExpression) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleExpression.ProtoReflect.Descriptor instead.
+func (*RuleExpression) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *RuleExpression) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *RuleExpression) GetCanonical() string {
+	if x != nil {
+		return x.Canonical
+	}
+	return ""
+}
+
+func (x *RuleExpression) GetParameters() []*RuleParameter {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+// @go queue/rules.Parameter
+type RuleParameter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Value         string                 `protobuf:"bytes,2,opt,name=value" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleParameter) Reset() {
+	*x = RuleParameter{}
+	mi := &file_fsm_command_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleParameter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleParameter) ProtoMessage() {}
+
+func (x *RuleParameter) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleParameter.ProtoReflect.Descriptor instead.
+func (*RuleParameter) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *RuleParameter) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RuleParameter) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+type PutRule struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
+	Rule            *Rule                  `protobuf:"bytes,2,opt,name=rule" json:"rule,omitempty"`
+	Existing        uint32                 `protobuf:"varint,3,opt,name=existing" json:"existing,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *PutRule) Reset() {
+	*x = PutRule{}
+	mi := &file_fsm_command_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutRule) ProtoMessage() {}
+
+func (x *PutRule) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutRule.ProtoReflect.Descriptor instead.
+func (*PutRule) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *PutRule) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+func (x *PutRule) GetRule() *Rule {
+	if x != nil {
+		return x.Rule
+	}
+	return nil
+}
+
+func (x *PutRule) GetExisting() uint32 {
+	if x != nil {
+		return x.Existing
+	}
+	return 0
+}
+
+type RemoveRule struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
+	Rule            string                 `protobuf:"bytes,2,opt,name=rule" json:"rule,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *RemoveRule) Reset() {
+	*x = RemoveRule{}
+	mi := &file_fsm_command_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRule) ProtoMessage() {}
+
+func (x *RemoveRule) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRule.ProtoReflect.Descriptor instead.
+func (*RemoveRule) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *RemoveRule) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+func (x *RemoveRule) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
 type Unsubscribe struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
@@ -2457,7 +2777,7 @@ type Unsubscribe struct {
 
 func (x *Unsubscribe) Reset() {
 	*x = Unsubscribe{}
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2789,7 @@ func (x *Unsubscribe) String() string {
 func (*Unsubscribe) ProtoMessage() {}
 
 func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2802,7 @@ func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
 func (*Unsubscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{39}
+	return file_fsm_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Unsubscribe) GetSubscriptionArn() string {
@@ -2511,7 +2831,7 @@ type ConfirmSubscription struct {
 
 func (x *ConfirmSubscription) Reset() {
 	*x = ConfirmSubscription{}
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +2843,7 @@ func (x *ConfirmSubscription) String() string {
 func (*ConfirmSubscription) ProtoMessage() {}
 
 func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +2856,7 @@ func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmSubscription.ProtoReflect.Descriptor instead.
 func (*ConfirmSubscription) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{40}
+	return file_fsm_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ConfirmSubscription) GetTopic() string {
@@ -2576,7 +2896,7 @@ type ReportDeliveries struct {
 
 func (x *ReportDeliveries) Reset() {
 	*x = ReportDeliveries{}
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2908,7 @@ func (x *ReportDeliveries) String() string {
 func (*ReportDeliveries) ProtoMessage() {}
 
 func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2921,7 @@ func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDeliveries.ProtoReflect.Descriptor instead.
 func (*ReportDeliveries) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{41}
+	return file_fsm_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReportDeliveries) GetReports() []*DeliveryReport {
@@ -2623,7 +2943,7 @@ type DeliveryReport struct {
 
 func (x *DeliveryReport) Reset() {
 	*x = DeliveryReport{}
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2635,7 +2955,7 @@ func (x *DeliveryReport) String() string {
 func (*DeliveryReport) ProtoMessage() {}
 
 func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2648,7 +2968,7 @@ func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveryReport.ProtoReflect.Descriptor instead.
 func (*DeliveryReport) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{42}
+	return file_fsm_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DeliveryReport) GetSubscription() uint64 {
@@ -2689,7 +3009,7 @@ type SetSubscriptionAttributes struct {
 
 func (x *SetSubscriptionAttributes) Reset() {
 	*x = SetSubscriptionAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +3021,7 @@ func (x *SetSubscriptionAttributes) String() string {
 func (*SetSubscriptionAttributes) ProtoMessage() {}
 
 func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +3034,7 @@ func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSubscriptionAttributes.ProtoReflect.Descriptor instead.
 func (*SetSubscriptionAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{43}
+	return file_fsm_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SetSubscriptionAttributes) GetSubscriptionArn() string {
@@ -2746,7 +3066,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +3078,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +3091,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{44}
+	return file_fsm_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Publish) GetTopic() string {
@@ -2841,7 +3161,7 @@ type PublishEntry struct {
 
 func (x *PublishEntry) Reset() {
 	*x = PublishEntry{}
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +3173,7 @@ func (x *PublishEntry) String() string {
 func (*PublishEntry) ProtoMessage() {}
 
 func (x *PublishEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +3186,7 @@ func (x *PublishEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishEntry.ProtoReflect.Descriptor instead.
 func (*PublishEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{45}
+	return file_fsm_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PublishEntry) GetMessage() string {
@@ -2949,7 +3269,7 @@ type ReplayMessages struct {
 
 func (x *ReplayMessages) Reset() {
 	*x = ReplayMessages{}
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2961,7 +3281,7 @@ func (x *ReplayMessages) String() string {
 func (*ReplayMessages) ProtoMessage() {}
 
 func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2974,7 +3294,7 @@ func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayMessages.ProtoReflect.Descriptor instead.
 func (*ReplayMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{46}
+	return file_fsm_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReplayMessages) GetSubscription() uint64 {
@@ -3003,7 +3323,7 @@ type CancelScheduled struct {
 
 func (x *CancelScheduled) Reset() {
 	*x = CancelScheduled{}
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3335,7 @@ func (x *CancelScheduled) String() string {
 func (*CancelScheduled) ProtoMessage() {}
 
 func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3348,7 @@ func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
 func (*CancelScheduled) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{47}
+	return file_fsm_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CancelScheduled) GetQueue() string {
@@ -3071,7 +3391,7 @@ type AcceptSession struct {
 
 func (x *AcceptSession) Reset() {
 	*x = AcceptSession{}
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3083,7 +3403,7 @@ func (x *AcceptSession) String() string {
 func (*AcceptSession) ProtoMessage() {}
 
 func (x *AcceptSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3416,7 @@ func (x *AcceptSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
 func (*AcceptSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{48}
+	return file_fsm_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AcceptSession) GetQueue() string {
@@ -3138,7 +3458,7 @@ type RenewSession struct {
 
 func (x *RenewSession) Reset() {
 	*x = RenewSession{}
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3150,7 +3470,7 @@ func (x *RenewSession) String() string {
 func (*RenewSession) ProtoMessage() {}
 
 func (x *RenewSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3163,7 +3483,7 @@ func (x *RenewSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
 func (*RenewSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{49}
+	return file_fsm_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RenewSession) GetQueue() string {
@@ -3197,7 +3517,7 @@ type ReleaseSession struct {
 
 func (x *ReleaseSession) Reset() {
 	*x = ReleaseSession{}
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3209,7 +3529,7 @@ func (x *ReleaseSession) String() string {
 func (*ReleaseSession) ProtoMessage() {}
 
 func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3222,7 +3542,7 @@ func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
 func (*ReleaseSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{50}
+	return file_fsm_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReleaseSession) GetQueue() string {
@@ -3251,7 +3571,7 @@ type SetSessionState struct {
 
 func (x *SetSessionState) Reset() {
 	*x = SetSessionState{}
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3263,7 +3583,7 @@ func (x *SetSessionState) String() string {
 func (*SetSessionState) ProtoMessage() {}
 
 func (x *SetSessionState) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3276,7 +3596,7 @@ func (x *SetSessionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
 func (*SetSessionState) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{51}
+	return file_fsm_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SetSessionState) GetQueue() string {
@@ -3312,7 +3632,7 @@ type Defer struct {
 
 func (x *Defer) Reset() {
 	*x = Defer{}
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3644,7 @@ func (x *Defer) String() string {
 func (*Defer) ProtoMessage() {}
 
 func (x *Defer) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3657,7 @@ func (x *Defer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Defer.ProtoReflect.Descriptor instead.
 func (*Defer) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{52}
+	return file_fsm_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Defer) GetQueue() string {
@@ -3381,7 +3701,7 @@ type ReceiveDeferred struct {
 
 func (x *ReceiveDeferred) Reset() {
 	*x = ReceiveDeferred{}
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3713,7 @@ func (x *ReceiveDeferred) String() string {
 func (*ReceiveDeferred) ProtoMessage() {}
 
 func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3726,7 @@ func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveDeferred.ProtoReflect.Descriptor instead.
 func (*ReceiveDeferred) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{53}
+	return file_fsm_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReceiveDeferred) GetQueue() string {
@@ -3456,7 +3776,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3468,7 +3788,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3481,7 +3801,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{54}
+	return file_fsm_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DeadLetter) GetQueue() string {
@@ -3523,7 +3843,7 @@ type DeadLetterEntry struct {
 
 func (x *DeadLetterEntry) Reset() {
 	*x = DeadLetterEntry{}
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3535,7 +3855,7 @@ func (x *DeadLetterEntry) String() string {
 func (*DeadLetterEntry) ProtoMessage() {}
 
 func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3548,7 +3868,7 @@ func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterEntry.ProtoReflect.Descriptor instead.
 func (*DeadLetterEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{55}
+	return file_fsm_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeadLetterEntry) GetHandle() string {
@@ -3584,7 +3904,7 @@ type ForgetDeduplication struct {
 
 func (x *ForgetDeduplication) Reset() {
 	*x = ForgetDeduplication{}
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +3916,7 @@ func (x *ForgetDeduplication) String() string {
 func (*ForgetDeduplication) ProtoMessage() {}
 
 func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3609,7 +3929,7 @@ func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetDeduplication.ProtoReflect.Descriptor instead.
 func (*ForgetDeduplication) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{56}
+	return file_fsm_command_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ForgetDeduplication) GetQueue() string {
@@ -3650,7 +3970,7 @@ type ReleaseGroup struct {
 
 func (x *ReleaseGroup) Reset() {
 	*x = ReleaseGroup{}
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3662,7 +3982,7 @@ func (x *ReleaseGroup) String() string {
 func (*ReleaseGroup) ProtoMessage() {}
 
 func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3675,7 +3995,7 @@ func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroup.ProtoReflect.Descriptor instead.
 func (*ReleaseGroup) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{57}
+	return file_fsm_command_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReleaseGroup) GetQueue() string {
@@ -3707,7 +4027,7 @@ type CreateAccessKey struct {
 
 func (x *CreateAccessKey) Reset() {
 	*x = CreateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3719,7 +4039,7 @@ func (x *CreateAccessKey) String() string {
 func (*CreateAccessKey) ProtoMessage() {}
 
 func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3732,7 +4052,7 @@ func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccessKey.ProtoReflect.Descriptor instead.
 func (*CreateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{58}
+	return file_fsm_command_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CreateAccessKey) GetId() string {
@@ -3788,7 +4108,7 @@ type UpdateAccessKey struct {
 
 func (x *UpdateAccessKey) Reset() {
 	*x = UpdateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3800,7 +4120,7 @@ func (x *UpdateAccessKey) String() string {
 func (*UpdateAccessKey) ProtoMessage() {}
 
 func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3813,7 +4133,7 @@ func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccessKey.ProtoReflect.Descriptor instead.
 func (*UpdateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{59}
+	return file_fsm_command_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *UpdateAccessKey) GetId() string {
@@ -3840,7 +4160,7 @@ type DeleteAccessKey struct {
 
 func (x *DeleteAccessKey) Reset() {
 	*x = DeleteAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +4172,7 @@ func (x *DeleteAccessKey) String() string {
 func (*DeleteAccessKey) ProtoMessage() {}
 
 func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +4185,7 @@ func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccessKey.ProtoReflect.Descriptor instead.
 func (*DeleteAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{60}
+	return file_fsm_command_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *DeleteAccessKey) GetId() string {
@@ -3888,7 +4208,7 @@ type PutUserPolicy struct {
 
 func (x *PutUserPolicy) Reset() {
 	*x = PutUserPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3900,7 +4220,7 @@ func (x *PutUserPolicy) String() string {
 func (*PutUserPolicy) ProtoMessage() {}
 
 func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3913,7 +4233,7 @@ func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserPolicy.ProtoReflect.Descriptor instead.
 func (*PutUserPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{61}
+	return file_fsm_command_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PutUserPolicy) GetAccount() string {
@@ -3958,7 +4278,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3970,7 +4290,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3983,7 +4303,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{62}
+	return file_fsm_command_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Quota) GetQueues() int64 {
@@ -4032,7 +4352,7 @@ type CreateAccount struct {
 
 func (x *CreateAccount) Reset() {
 	*x = CreateAccount{}
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4044,7 +4364,7 @@ func (x *CreateAccount) String() string {
 func (*CreateAccount) ProtoMessage() {}
 
 func (x *CreateAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4057,7 +4377,7 @@ func (x *CreateAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccount.ProtoReflect.Descriptor instead.
 func (*CreateAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{63}
+	return file_fsm_command_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CreateAccount) GetAccount() string {
@@ -4085,7 +4405,7 @@ type SetAccountQuota struct {
 
 func (x *SetAccountQuota) Reset() {
 	*x = SetAccountQuota{}
-	mi := &file_fsm_command_proto_msgTypes[64]
+	mi := &file_fsm_command_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4097,7 +4417,7 @@ func (x *SetAccountQuota) String() string {
 func (*SetAccountQuota) ProtoMessage() {}
 
 func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[64]
+	mi := &file_fsm_command_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4110,7 +4430,7 @@ func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAccountQuota.ProtoReflect.Descriptor instead.
 func (*SetAccountQuota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{64}
+	return file_fsm_command_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *SetAccountQuota) GetAccount() string {
@@ -4137,7 +4457,7 @@ type DeleteAccount struct {
 
 func (x *DeleteAccount) Reset() {
 	*x = DeleteAccount{}
-	mi := &file_fsm_command_proto_msgTypes[65]
+	mi := &file_fsm_command_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4149,7 +4469,7 @@ func (x *DeleteAccount) String() string {
 func (*DeleteAccount) ProtoMessage() {}
 
 func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[65]
+	mi := &file_fsm_command_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4162,7 +4482,7 @@ func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccount.ProtoReflect.Descriptor instead.
 func (*DeleteAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{65}
+	return file_fsm_command_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *DeleteAccount) GetAccount() string {
@@ -4185,7 +4505,7 @@ type SetSealingKey struct {
 
 func (x *SetSealingKey) Reset() {
 	*x = SetSealingKey{}
-	mi := &file_fsm_command_proto_msgTypes[66]
+	mi := &file_fsm_command_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4197,7 +4517,7 @@ func (x *SetSealingKey) String() string {
 func (*SetSealingKey) ProtoMessage() {}
 
 func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[66]
+	mi := &file_fsm_command_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4210,7 +4530,7 @@ func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSealingKey.ProtoReflect.Descriptor instead.
 func (*SetSealingKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{66}
+	return file_fsm_command_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SetSealingKey) GetId() string {
@@ -4253,7 +4573,7 @@ type SealingKeyWrap struct {
 
 func (x *SealingKeyWrap) Reset() {
 	*x = SealingKeyWrap{}
-	mi := &file_fsm_command_proto_msgTypes[67]
+	mi := &file_fsm_command_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4265,7 +4585,7 @@ func (x *SealingKeyWrap) String() string {
 func (*SealingKeyWrap) ProtoMessage() {}
 
 func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[67]
+	mi := &file_fsm_command_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4278,7 +4598,7 @@ func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealingKeyWrap.ProtoReflect.Descriptor instead.
 func (*SealingKeyWrap) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{67}
+	return file_fsm_command_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *SealingKeyWrap) GetHolder() string {
@@ -4484,7 +4804,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x06remove\x18\x03 \x01(\bR\x06remove\x12\x1f\n" +
 	"\vaccount_ids\x18\x04 \x03(\tR\n" +
 	"accountIds\x12\x18\n" +
-	"\aactions\x18\x05 \x03(\tR\aactions\"\xf4\x01\n" +
+	"\aactions\x18\x05 \x03(\tR\aactions\"\x9e\x02\n" +
 	"\tSubscribe\x12\x14\n" +
 	"\x05queue\x18\b \x01(\tR\x05queue\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +
@@ -4495,7 +4815,32 @@ const file_fsm_command_proto_rawDesc = "" +
 	"attributes\x18\x05 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
 	"attributes\x12\x1a\n" +
 	"\bprotocol\x18\x06 \x01(\rR\bprotocol\x12\x16\n" +
-	"\x06server\x18\a \x01(\tR\x06server\"P\n" +
+	"\x06server\x18\a \x01(\tR\x06server\x12(\n" +
+	"\x05rules\x18\t \x03(\v2\x12.seriatim.fsm.RuleR\x05rules\"\x88\x02\n" +
+	"\x04Rule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\rR\x04kind\x12.\n" +
+	"\x03sql\x18\x03 \x01(\v2\x1c.seriatim.fsm.RuleExpressionR\x03sql\x123\n" +
+	"\x06system\x18\x04 \x03(\v2\x1b.seriatim.fsm.RuleParameterR\x06system\x12=\n" +
+	"\vapplication\x18\x05 \x03(\v2\x1b.seriatim.fsm.RuleParameterR\vapplication\x124\n" +
+	"\x06action\x18\x06 \x01(\v2\x1c.seriatim.fsm.RuleExpressionR\x06action\"\x7f\n" +
+	"\x0eRuleExpression\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1c\n" +
+	"\tcanonical\x18\x02 \x01(\tR\tcanonical\x12;\n" +
+	"\n" +
+	"parameters\x18\x03 \x03(\v2\x1b.seriatim.fsm.RuleParameterR\n" +
+	"parameters\"9\n" +
+	"\rRuleParameter\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"x\n" +
+	"\aPutRule\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12&\n" +
+	"\x04rule\x18\x02 \x01(\v2\x12.seriatim.fsm.RuleR\x04rule\x12\x1a\n" +
+	"\bexisting\x18\x03 \x01(\rR\bexisting\"K\n" +
+	"\n" +
+	"RemoveRule\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12\x12\n" +
+	"\x04rule\x18\x02 \x01(\tR\x04rule\"P\n" +
 	"\vUnsubscribe\x12)\n" +
 	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12\x16\n" +
 	"\x06signed\x18\x02 \x01(\bR\x06signed\"\x99\x01\n" +
@@ -4646,7 +4991,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -4687,35 +5032,40 @@ var file_fsm_command_proto_goTypes = []any{
 	(*SetTopicTags)(nil),              // 36: seriatim.fsm.SetTopicTags
 	(*SetTopicPolicy)(nil),            // 37: seriatim.fsm.SetTopicPolicy
 	(*Subscribe)(nil),                 // 38: seriatim.fsm.Subscribe
-	(*Unsubscribe)(nil),               // 39: seriatim.fsm.Unsubscribe
-	(*ConfirmSubscription)(nil),       // 40: seriatim.fsm.ConfirmSubscription
-	(*ReportDeliveries)(nil),          // 41: seriatim.fsm.ReportDeliveries
-	(*DeliveryReport)(nil),            // 42: seriatim.fsm.DeliveryReport
-	(*SetSubscriptionAttributes)(nil), // 43: seriatim.fsm.SetSubscriptionAttributes
-	(*Publish)(nil),                   // 44: seriatim.fsm.Publish
-	(*PublishEntry)(nil),              // 45: seriatim.fsm.PublishEntry
-	(*ReplayMessages)(nil),            // 46: seriatim.fsm.ReplayMessages
-	(*CancelScheduled)(nil),           // 47: seriatim.fsm.CancelScheduled
-	(*AcceptSession)(nil),             // 48: seriatim.fsm.AcceptSession
-	(*RenewSession)(nil),              // 49: seriatim.fsm.RenewSession
-	(*ReleaseSession)(nil),            // 50: seriatim.fsm.ReleaseSession
-	(*SetSessionState)(nil),           // 51: seriatim.fsm.SetSessionState
-	(*Defer)(nil),                     // 52: seriatim.fsm.Defer
-	(*ReceiveDeferred)(nil),           // 53: seriatim.fsm.ReceiveDeferred
-	(*DeadLetter)(nil),                // 54: seriatim.fsm.DeadLetter
-	(*DeadLetterEntry)(nil),           // 55: seriatim.fsm.DeadLetterEntry
-	(*ForgetDeduplication)(nil),       // 56: seriatim.fsm.ForgetDeduplication
-	(*ReleaseGroup)(nil),              // 57: seriatim.fsm.ReleaseGroup
-	(*CreateAccessKey)(nil),           // 58: seriatim.fsm.CreateAccessKey
-	(*UpdateAccessKey)(nil),           // 59: seriatim.fsm.UpdateAccessKey
-	(*DeleteAccessKey)(nil),           // 60: seriatim.fsm.DeleteAccessKey
-	(*PutUserPolicy)(nil),             // 61: seriatim.fsm.PutUserPolicy
-	(*Quota)(nil),                     // 62: seriatim.fsm.Quota
-	(*CreateAccount)(nil),             // 63: seriatim.fsm.CreateAccount
-	(*SetAccountQuota)(nil),           // 64: seriatim.fsm.SetAccountQuota
-	(*DeleteAccount)(nil),             // 65: seriatim.fsm.DeleteAccount
-	(*SetSealingKey)(nil),             // 66: seriatim.fsm.SetSealingKey
-	(*SealingKeyWrap)(nil),            // 67: seriatim.fsm.SealingKeyWrap
+	(*Rule)(nil),                      // 39: seriatim.fsm.Rule
+	(*RuleExpression)(nil),            // 40: seriatim.fsm.RuleExpression
+	(*RuleParameter)(nil),             // 41: seriatim.fsm.RuleParameter
+	(*PutRule)(nil),                   // 42: seriatim.fsm.PutRule
+	(*RemoveRule)(nil),                // 43: seriatim.fsm.RemoveRule
+	(*Unsubscribe)(nil),               // 44: seriatim.fsm.Unsubscribe
+	(*ConfirmSubscription)(nil),       // 45: seriatim.fsm.ConfirmSubscription
+	(*ReportDeliveries)(nil),          // 46: seriatim.fsm.ReportDeliveries
+	(*DeliveryReport)(nil),            // 47: seriatim.fsm.DeliveryReport
+	(*SetSubscriptionAttributes)(nil), // 48: seriatim.fsm.SetSubscriptionAttributes
+	(*Publish)(nil),                   // 49: seriatim.fsm.Publish
+	(*PublishEntry)(nil),              // 50: seriatim.fsm.PublishEntry
+	(*ReplayMessages)(nil),            // 51: seriatim.fsm.ReplayMessages
+	(*CancelScheduled)(nil),           // 52: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),             // 53: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),              // 54: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),            // 55: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),           // 56: seriatim.fsm.SetSessionState
+	(*Defer)(nil),                     // 57: seriatim.fsm.Defer
+	(*ReceiveDeferred)(nil),           // 58: seriatim.fsm.ReceiveDeferred
+	(*DeadLetter)(nil),                // 59: seriatim.fsm.DeadLetter
+	(*DeadLetterEntry)(nil),           // 60: seriatim.fsm.DeadLetterEntry
+	(*ForgetDeduplication)(nil),       // 61: seriatim.fsm.ForgetDeduplication
+	(*ReleaseGroup)(nil),              // 62: seriatim.fsm.ReleaseGroup
+	(*CreateAccessKey)(nil),           // 63: seriatim.fsm.CreateAccessKey
+	(*UpdateAccessKey)(nil),           // 64: seriatim.fsm.UpdateAccessKey
+	(*DeleteAccessKey)(nil),           // 65: seriatim.fsm.DeleteAccessKey
+	(*PutUserPolicy)(nil),             // 66: seriatim.fsm.PutUserPolicy
+	(*Quota)(nil),                     // 67: seriatim.fsm.Quota
+	(*CreateAccount)(nil),             // 68: seriatim.fsm.CreateAccount
+	(*SetAccountQuota)(nil),           // 69: seriatim.fsm.SetAccountQuota
+	(*DeleteAccount)(nil),             // 70: seriatim.fsm.DeleteAccount
+	(*SetSealingKey)(nil),             // 71: seriatim.fsm.SetSealingKey
+	(*SealingKeyWrap)(nil),            // 72: seriatim.fsm.SealingKeyWrap
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -4740,29 +5090,36 @@ var file_fsm_command_proto_depIdxs = []int32{
 	5,  // 19: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
 	6,  // 20: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.Tag
 	5,  // 21: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
-	42, // 22: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
-	5,  // 23: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	45, // 24: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
-	20, // 25: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	19, // 26: seriatim.fsm.PublishEntry.options:type_name -> seriatim.fsm.SendOptions
-	17, // 27: seriatim.fsm.PublishEntry.encoded:type_name -> seriatim.fsm.Encoded
-	23, // 28: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
-	23, // 29: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
-	23, // 30: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
-	23, // 31: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
-	18, // 32: seriatim.fsm.Defer.changes:type_name -> seriatim.fsm.PropertyChange
-	23, // 33: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
-	23, // 34: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
-	55, // 35: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
-	18, // 36: seriatim.fsm.DeadLetter.changes:type_name -> seriatim.fsm.PropertyChange
-	62, // 37: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
-	62, // 38: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
-	67, // 39: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	39, // 22: seriatim.fsm.Subscribe.rules:type_name -> seriatim.fsm.Rule
+	40, // 23: seriatim.fsm.Rule.sql:type_name -> seriatim.fsm.RuleExpression
+	41, // 24: seriatim.fsm.Rule.system:type_name -> seriatim.fsm.RuleParameter
+	41, // 25: seriatim.fsm.Rule.application:type_name -> seriatim.fsm.RuleParameter
+	40, // 26: seriatim.fsm.Rule.action:type_name -> seriatim.fsm.RuleExpression
+	41, // 27: seriatim.fsm.RuleExpression.parameters:type_name -> seriatim.fsm.RuleParameter
+	39, // 28: seriatim.fsm.PutRule.rule:type_name -> seriatim.fsm.Rule
+	47, // 29: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
+	5,  // 30: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	50, // 31: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
+	20, // 32: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	19, // 33: seriatim.fsm.PublishEntry.options:type_name -> seriatim.fsm.SendOptions
+	17, // 34: seriatim.fsm.PublishEntry.encoded:type_name -> seriatim.fsm.Encoded
+	23, // 35: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	23, // 36: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	23, // 37: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	23, // 38: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
+	18, // 39: seriatim.fsm.Defer.changes:type_name -> seriatim.fsm.PropertyChange
+	23, // 40: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
+	23, // 41: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
+	60, // 42: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	18, // 43: seriatim.fsm.DeadLetter.changes:type_name -> seriatim.fsm.PropertyChange
+	67, // 44: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
+	67, // 45: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
+	72, // 46: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -4776,7 +5133,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   68,
+			NumMessages:   73,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -112,6 +112,7 @@ type SnapshotEnd struct {
 	Archived         uint64                 `protobuf:"varint,11,opt,name=archived" json:"archived,omitempty"`
 	Deliveries       uint64                 `protobuf:"varint,12,opt,name=deliveries" json:"deliveries,omitempty"`
 	Scheduled        uint64                 `protobuf:"varint,13,opt,name=scheduled" json:"scheduled,omitempty"`
+	Rules            uint64                 `protobuf:"varint,14,opt,name=rules" json:"rules,omitempty"`
 	Sessions         uint64                 `protobuf:"varint,20,opt,name=sessions" json:"sessions,omitempty"`
 	AccessKeys       uint64                 `protobuf:"varint,21,opt,name=access_keys,json=accessKeys" json:"access_keys,omitempty"`
 	UserPolicies     uint64                 `protobuf:"varint,22,opt,name=user_policies,json=userPolicies" json:"user_policies,omitempty"`
@@ -238,6 +239,13 @@ func (x *SnapshotEnd) GetDeliveries() uint64 {
 func (x *SnapshotEnd) GetScheduled() uint64 {
 	if x != nil {
 		return x.Scheduled
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetRules() uint64 {
+	if x != nil {
+		return x.Rules
 	}
 	return 0
 }
@@ -1095,6 +1103,7 @@ type MessageRecord struct {
 	StoredBody       *StoredBody            `protobuf:"bytes,33,opt,name=stored_body,json=storedBody" json:"stored_body,omitempty"` // instead of body; @go Body
 	TimeToLive       int64                  `protobuf:"varint,36,opt,name=time_to_live,json=timeToLive" json:"time_to_live,omitempty"`
 	Encoded          *Encoded               `protobuf:"bytes,34,opt,name=encoded" json:"encoded,omitempty"`
+	RuleChanges      []*PropertyChange      `protobuf:"bytes,37,rep,name=rule_changes,json=ruleChanges" json:"rule_changes,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1321,6 +1330,13 @@ func (x *MessageRecord) GetTimeToLive() int64 {
 func (x *MessageRecord) GetEncoded() *Encoded {
 	if x != nil {
 		return x.Encoded
+	}
+	return nil
+}
+
+func (x *MessageRecord) GetRuleChanges() []*PropertyChange {
+	if x != nil {
+		return x.RuleChanges
 	}
 	return nil
 }
@@ -2367,6 +2383,8 @@ type SubscriptionRecord struct {
 	ConfirmationSigned      bool   `protobuf:"varint,17,opt,name=confirmation_signed,json=confirmationSigned" json:"confirmation_signed,omitempty"`
 	SignedUnsubscribe       bool   `protobuf:"varint,18,opt,name=signed_unsubscribe,json=signedUnsubscribe" json:"signed_unsubscribe,omitempty"` // @go Confirmation.Unsubscribe
 	QueueOwner              string `protobuf:"bytes,19,opt,name=queue_owner,json=queueOwner" json:"queue_owner,omitempty"`                       // account of the queue, unless it is the cluster's own
+	DropFaulty              bool   `protobuf:"varint,20,opt,name=drop_faulty,json=dropFaulty" json:"drop_faulty,omitempty"`
+	OwnRules                bool   `protobuf:"varint,21,opt,name=own_rules,json=ownRules" json:"own_rules,omitempty"`
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2534,6 +2552,81 @@ func (x *SubscriptionRecord) GetQueueOwner() string {
 	return ""
 }
 
+func (x *SubscriptionRecord) GetDropFaulty() bool {
+	if x != nil {
+		return x.DropFaulty
+	}
+	return false
+}
+
+func (x *SubscriptionRecord) GetOwnRules() bool {
+	if x != nil {
+		return x.OwnRules
+	}
+	return false
+}
+
+// RuleRecord is one rule of a subscription.
+type RuleRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Subscription  uint64                 `protobuf:"varint,1,opt,name=subscription" json:"subscription,omitempty"`
+	Definition    *Rule                  `protobuf:"bytes,2,opt,name=definition" json:"definition,omitempty"`
+	CreatedAt     int64                  `protobuf:"varint,3,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleRecord) Reset() {
+	*x = RuleRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleRecord) ProtoMessage() {}
+
+func (x *RuleRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleRecord.ProtoReflect.Descriptor instead.
+func (*RuleRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RuleRecord) GetSubscription() uint64 {
+	if x != nil {
+		return x.Subscription
+	}
+	return 0
+}
+
+func (x *RuleRecord) GetDefinition() *Rule {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+func (x *RuleRecord) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
 // OutboxRecord is one pending HTTP delivery.
 type OutboxRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2549,7 +2642,7 @@ type OutboxRecord struct {
 
 func (x *OutboxRecord) Reset() {
 	*x = OutboxRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	mi := &file_fsm_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2654,7 @@ func (x *OutboxRecord) String() string {
 func (*OutboxRecord) ProtoMessage() {}
 
 func (x *OutboxRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[23]
+	mi := &file_fsm_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2667,7 @@ func (x *OutboxRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutboxRecord.ProtoReflect.Descriptor instead.
 func (*OutboxRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OutboxRecord) GetSubscription() uint64 {
@@ -2630,7 +2723,7 @@ type DeadLetterPolicy struct {
 
 func (x *DeadLetterPolicy) Reset() {
 	*x = DeadLetterPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[24]
+	mi := &file_fsm_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2642,7 +2735,7 @@ func (x *DeadLetterPolicy) String() string {
 func (*DeadLetterPolicy) ProtoMessage() {}
 
 func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[24]
+	mi := &file_fsm_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2655,7 +2748,7 @@ func (x *DeadLetterPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterPolicy.ProtoReflect.Descriptor instead.
 func (*DeadLetterPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DeadLetterPolicy) GetText() string {
@@ -2684,7 +2777,7 @@ type ReplayPolicy struct {
 
 func (x *ReplayPolicy) Reset() {
 	*x = ReplayPolicy{}
-	mi := &file_fsm_snapshot_proto_msgTypes[25]
+	mi := &file_fsm_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2789,7 @@ func (x *ReplayPolicy) String() string {
 func (*ReplayPolicy) ProtoMessage() {}
 
 func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[25]
+	mi := &file_fsm_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2802,7 @@ func (x *ReplayPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayPolicy.ProtoReflect.Descriptor instead.
 func (*ReplayPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReplayPolicy) GetText() string {
@@ -2756,7 +2849,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[26]
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2768,7 +2861,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[26]
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2781,7 +2874,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SessionRecord) GetName() string {
@@ -2856,7 +2949,7 @@ type AccessKeyRecord struct {
 
 func (x *AccessKeyRecord) Reset() {
 	*x = AccessKeyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +2961,7 @@ func (x *AccessKeyRecord) String() string {
 func (*AccessKeyRecord) ProtoMessage() {}
 
 func (x *AccessKeyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +2974,7 @@ func (x *AccessKeyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessKeyRecord.ProtoReflect.Descriptor instead.
 func (*AccessKeyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AccessKeyRecord) GetId() string {
@@ -2945,7 +3038,7 @@ type SealingKeyRecord struct {
 
 func (x *SealingKeyRecord) Reset() {
 	*x = SealingKeyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[28]
+	mi := &file_fsm_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2957,7 +3050,7 @@ func (x *SealingKeyRecord) String() string {
 func (*SealingKeyRecord) ProtoMessage() {}
 
 func (x *SealingKeyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[28]
+	mi := &file_fsm_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2970,7 +3063,7 @@ func (x *SealingKeyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealingKeyRecord.ProtoReflect.Descriptor instead.
 func (*SealingKeyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SealingKeyRecord) GetId() string {
@@ -2999,7 +3092,7 @@ type UserPolicyRecord struct {
 
 func (x *UserPolicyRecord) Reset() {
 	*x = UserPolicyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[29]
+	mi := &file_fsm_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3011,7 +3104,7 @@ func (x *UserPolicyRecord) String() string {
 func (*UserPolicyRecord) ProtoMessage() {}
 
 func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[29]
+	mi := &file_fsm_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3024,7 +3117,7 @@ func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserPolicyRecord.ProtoReflect.Descriptor instead.
 func (*UserPolicyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *UserPolicyRecord) GetAccount() string {
@@ -3064,7 +3157,7 @@ type AccountRecord struct {
 
 func (x *AccountRecord) Reset() {
 	*x = AccountRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[30]
+	mi := &file_fsm_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3169,7 @@ func (x *AccountRecord) String() string {
 func (*AccountRecord) ProtoMessage() {}
 
 func (x *AccountRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[30]
+	mi := &file_fsm_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3182,7 @@ func (x *AccountRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountRecord.ProtoReflect.Descriptor instead.
 func (*AccountRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AccountRecord) GetId() string {
@@ -3153,7 +3246,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xc2\x04\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xd8\x04\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -3173,7 +3266,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"deliveries\x18\f \x01(\x04R\n" +
 	"deliveries\x12\x1c\n" +
-	"\tscheduled\x18\r \x01(\x04R\tscheduled\x12\x1a\n" +
+	"\tscheduled\x18\r \x01(\x04R\tscheduled\x12\x14\n" +
+	"\x05rules\x18\x0e \x01(\x04R\x05rules\x12\x1a\n" +
 	"\bsessions\x18\x14 \x01(\x04R\bsessions\x12\x1f\n" +
 	"\vaccess_keys\x18\x15 \x01(\x04R\n" +
 	"accessKeys\x12#\n" +
@@ -3271,7 +3365,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\x82\b\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xc3\b\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -3312,7 +3406,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"storedBody\x12 \n" +
 	"\ftime_to_live\x18$ \x01(\x03R\n" +
 	"timeToLive\x12/\n" +
-	"\aencoded\x18\" \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\"n\n" +
+	"\aencoded\x18\" \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\x12?\n" +
+	"\frule_changes\x18% \x03(\v2\x1c.seriatim.fsm.PropertyChangeR\vruleChanges\"n\n" +
 	"\n" +
 	"StoredBody\x12\x18\n" +
 	"\asegment\x18\x01 \x01(\rR\asegment\x12\x16\n" +
@@ -3416,7 +3511,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"sampleRate\"7\n" +
 	"\rArchivePolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
-	"\x04days\x18\x02 \x01(\x03R\x04days\"\xcc\x05\n" +
+	"\x04days\x18\x02 \x01(\x03R\x04days\"\x8a\x06\n" +
 	"\x12SubscriptionRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\fR\x02id\x12\x1a\n" +
@@ -3440,7 +3535,18 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x13confirmation_signed\x18\x11 \x01(\bR\x12confirmationSigned\x12-\n" +
 	"\x12signed_unsubscribe\x18\x12 \x01(\bR\x11signedUnsubscribe\x12\x1f\n" +
 	"\vqueue_owner\x18\x13 \x01(\tR\n" +
-	"queueOwner\"\xe1\x01\n" +
+	"queueOwner\x12\x1f\n" +
+	"\vdrop_faulty\x18\x14 \x01(\bR\n" +
+	"dropFaulty\x12\x1b\n" +
+	"\town_rules\x18\x15 \x01(\bR\bownRules\"\x83\x01\n" +
+	"\n" +
+	"RuleRecord\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\x04R\fsubscription\x122\n" +
+	"\n" +
+	"definition\x18\x02 \x01(\v2\x12.seriatim.fsm.RuleR\n" +
+	"definition\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\x03 \x01(\x03R\tcreatedAt\"\xe1\x01\n" +
 	"\fOutboxRecord\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\x04R\fsubscription\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12%\n" +
@@ -3506,7 +3612,7 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_fsm_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
 	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
@@ -3531,54 +3637,59 @@ var file_fsm_snapshot_proto_goTypes = []any{
 	(*DeliveryFeedback)(nil),    // 20: seriatim.fsm.DeliveryFeedback
 	(*ArchivePolicy)(nil),       // 21: seriatim.fsm.ArchivePolicy
 	(*SubscriptionRecord)(nil),  // 22: seriatim.fsm.SubscriptionRecord
-	(*OutboxRecord)(nil),        // 23: seriatim.fsm.OutboxRecord
-	(*DeadLetterPolicy)(nil),    // 24: seriatim.fsm.DeadLetterPolicy
-	(*ReplayPolicy)(nil),        // 25: seriatim.fsm.ReplayPolicy
-	(*SessionRecord)(nil),       // 26: seriatim.fsm.SessionRecord
-	(*AccessKeyRecord)(nil),     // 27: seriatim.fsm.AccessKeyRecord
-	(*SealingKeyRecord)(nil),    // 28: seriatim.fsm.SealingKeyRecord
-	(*UserPolicyRecord)(nil),    // 29: seriatim.fsm.UserPolicyRecord
-	(*AccountRecord)(nil),       // 30: seriatim.fsm.AccountRecord
-	(*NameValue)(nil),           // 31: seriatim.fsm.NameValue
-	(*Tag)(nil),                 // 32: seriatim.fsm.Tag
-	(*RedrivePolicy)(nil),       // 33: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 34: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 35: seriatim.fsm.MessageAttribute
-	(*Encoded)(nil),             // 36: seriatim.fsm.Encoded
-	(*SealingKeyWrap)(nil),      // 37: seriatim.fsm.SealingKeyWrap
+	(*RuleRecord)(nil),          // 23: seriatim.fsm.RuleRecord
+	(*OutboxRecord)(nil),        // 24: seriatim.fsm.OutboxRecord
+	(*DeadLetterPolicy)(nil),    // 25: seriatim.fsm.DeadLetterPolicy
+	(*ReplayPolicy)(nil),        // 26: seriatim.fsm.ReplayPolicy
+	(*SessionRecord)(nil),       // 27: seriatim.fsm.SessionRecord
+	(*AccessKeyRecord)(nil),     // 28: seriatim.fsm.AccessKeyRecord
+	(*SealingKeyRecord)(nil),    // 29: seriatim.fsm.SealingKeyRecord
+	(*UserPolicyRecord)(nil),    // 30: seriatim.fsm.UserPolicyRecord
+	(*AccountRecord)(nil),       // 31: seriatim.fsm.AccountRecord
+	(*NameValue)(nil),           // 32: seriatim.fsm.NameValue
+	(*Tag)(nil),                 // 33: seriatim.fsm.Tag
+	(*RedrivePolicy)(nil),       // 34: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 35: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 36: seriatim.fsm.MessageAttribute
+	(*Encoded)(nil),             // 37: seriatim.fsm.Encoded
+	(*PropertyChange)(nil),      // 38: seriatim.fsm.PropertyChange
+	(*Rule)(nil),                // 39: seriatim.fsm.Rule
+	(*SealingKeyWrap)(nil),      // 40: seriatim.fsm.SealingKeyWrap
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	31, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	32, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	32, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.Tag
-	33, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	34, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	33, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.Tag
+	34, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	35, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	35, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	36, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	14, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	10, // 9: seriatim.fsm.MessageRecord.stored_body:type_name -> seriatim.fsm.StoredBody
-	36, // 10: seriatim.fsm.MessageRecord.encoded:type_name -> seriatim.fsm.Encoded
-	13, // 11: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
-	15, // 12: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	35, // 13: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
-	36, // 14: seriatim.fsm.Publication.encoded:type_name -> seriatim.fsm.Encoded
-	15, // 15: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
-	15, // 16: seriatim.fsm.ScheduledRecord.publication:type_name -> seriatim.fsm.Publication
-	19, // 17: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	32, // 18: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.Tag
-	8,  // 19: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	21, // 20: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
-	20, // 21: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
-	24, // 22: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
-	25, // 23: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
-	15, // 24: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
-	37, // 25: seriatim.fsm.SealingKeyRecord.wraps:type_name -> seriatim.fsm.SealingKeyWrap
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	37, // 10: seriatim.fsm.MessageRecord.encoded:type_name -> seriatim.fsm.Encoded
+	38, // 11: seriatim.fsm.MessageRecord.rule_changes:type_name -> seriatim.fsm.PropertyChange
+	13, // 12: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
+	15, // 13: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
+	36, // 14: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	37, // 15: seriatim.fsm.Publication.encoded:type_name -> seriatim.fsm.Encoded
+	15, // 16: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
+	15, // 17: seriatim.fsm.ScheduledRecord.publication:type_name -> seriatim.fsm.Publication
+	19, // 18: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
+	33, // 19: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.Tag
+	8,  // 20: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
+	21, // 21: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
+	20, // 22: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
+	25, // 23: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
+	26, // 24: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
+	39, // 25: seriatim.fsm.RuleRecord.definition:type_name -> seriatim.fsm.Rule
+	15, // 26: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
+	40, // 27: seriatim.fsm.SealingKeyRecord.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_fsm_snapshot_proto_init() }
@@ -3593,7 +3704,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -27,6 +27,7 @@ type Contents struct {
 	Archived         uint64
 	Deliveries       uint64 // pending HTTP deliveries
 	Scheduled        uint64 // messages that topics publish later
+	Rules            uint64 // of subscriptions
 	AccessKeys       uint64
 	UserPolicies     uint64
 	Accounts         uint64
@@ -79,19 +80,10 @@ func ReadContents(r io.Reader, bodies message.Store) (Position, *queue.Broker, C
 		Queues: s.counts.Queues, Messages: s.counts.Messages, DeduplicationIDs: s.counts.DeduplicationIds,
 		Attempts: s.counts.Attempts, MoveTasks: s.counts.MoveTasks, Tombstones: s.counts.Tombstones,
 		Topics: s.counts.Topics, Subscriptions: s.counts.Subscriptions, Publications: s.counts.Publications, Archived: s.counts.Archived,
-		Deliveries: s.counts.Deliveries, Scheduled: s.counts.Scheduled,
+		Deliveries: s.counts.Deliveries, Scheduled: s.counts.Scheduled, Rules: s.counts.Rules,
 		AccessKeys: s.counts.AccessKeys, UserPolicies: s.counts.UserPolicies, Accounts: s.counts.Accounts,
 		Sections: uint64(sections.number),
 	}, nil
-}
-
-// ReadPosition reads the header of a snapshot only.
-func ReadPosition(r io.Reader) (Position, error) {
-	sections, err := newSectionReader(r)
-	if err != nil {
-		return Position{}, err
-	}
-	return readPosition(sections)
 }
 
 // IsDamage reports whether a snapshot is damaged, in contrast to an error of reading the file.
@@ -114,21 +106,6 @@ func compare(position Position, broker *queue.Broker) error {
 		return fmt.Errorf("%w: the header says log time %d, the restored state %d", format.ErrStateMismatch, position.At, broker.Now())
 	}
 	return nil
-}
-
-func readPosition(sections *sectionReader) (Position, error) {
-	var header wire.SnapshotHeader
-	if err := readSingle(sections, sectionHeader, wire.SnapshotHeaderCodec, &header); err != nil {
-		return Position{}, err
-	}
-	position := Position{Index: header.Index, Term: header.Term, At: queue.Timestamp(header.At)}
-	if len(header.StateHash) != len(position.StateHash) || len(header.ChainHash) != len(position.ChainHash) {
-		return Position{}, fmt.Errorf("snapshot header: %w: a state hash of %d bytes, a chain hash of %d",
-			format.ErrMalformed, len(header.StateHash), len(header.ChainHash))
-	}
-	copy(position.StateHash[:], header.StateHash)
-	copy(position.ChainHash[:], header.ChainHash)
-	return position, nil
 }
 
 // readSingle reads a section that consists of one message.
@@ -237,9 +214,9 @@ func (s *reader) section(payload []byte) error {
 // bytes.
 func (s *reader) inOrder(kind byte) error {
 	ofQueue := kind >= recordMessage && kind <= recordSession
-	ofTopic := kind > recordTopic && kind <= recordScheduled
+	ofTopic := kind > recordTopic && kind <= recordRule
 	queuesOver := s.last >= recordTopic
-	begins := kind == recordQueue && !queuesOver || kind == recordTopic && s.last <= recordScheduled
+	begins := kind == recordQueue && !queuesOver || kind == recordTopic && s.last <= recordRule
 	if (ofQueue && s.last < recordQueue) || (ofTopic && !queuesOver) || (kind < s.last && !begins) {
 		return fmt.Errorf("%w: a record of kind %d after one of kind %d", format.ErrMalformed, kind, s.last)
 	}
@@ -296,6 +273,9 @@ func (s *reader) record(kind byte, body []byte, text string) error {
 			s.publication(r.PublicationID, r.Content)
 			return s.restorer.AddScheduled(r)
 		})
+	case recordRule:
+		s.counts.Rules++
+		return add(body, wire.RuleRecordCodec, s.restorer.AddRule)
 	case recordAccessKey:
 		s.counts.AccessKeys++
 		return add(body, wire.AccessKeyRecordCodec, addAccess[access.Key](s))

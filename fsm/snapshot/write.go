@@ -28,11 +28,12 @@ const (
 	recordArchived           = 11
 	recordOutbox             = 12
 	recordScheduled          = 13
+	recordRule               = 14
 	// Kinds for access, after all topics.
-	recordAccessKey  = 14
-	recordUserPolicy = 15
-	recordAccount    = 16
-	recordSealingKey = 17
+	recordAccessKey  = 15
+	recordUserPolicy = 16
+	recordAccount    = 17
+	recordSealingKey = 18
 )
 
 // Write writes a captured state with all bodies, so that any node can read it. Equal states at
@@ -165,6 +166,7 @@ func (s *writer) topic(t queue.FrozenTopic) bool {
 		s.counts.Publications++
 		return record(s, recordScheduled, &s.counts.Scheduled, wire.ScheduledRecordCodec, &r)
 	})
+	t.Rules(func(r queue.RuleRecord) bool { return record(s, recordRule, &s.counts.Rules, wire.RuleRecordCodec, &r) })
 	if s.err != nil {
 		s.err = fmt.Errorf("topic %s: %w", r.Name, s.err)
 	}

@@ -14,6 +14,7 @@ import (
 	notification "github.com/seriatimq/seriatim/queue/notification"
 	policy "github.com/seriatimq/seriatim/queue/policy"
 	refusal "github.com/seriatimq/seriatim/queue/refusal"
+	rules "github.com/seriatimq/seriatim/queue/rules"
 	session "github.com/seriatimq/seriatim/queue/session"
 	protowire "google.golang.org/protobuf/encoding/protowire"
 	slices "slices"
@@ -2419,6 +2420,9 @@ func SizeMessageRecord(m *queue.MessageRecord) (n int) {
 	if m.TimeToLive != 0 {
 		n += 2 + protowire.SizeVarint(uint64(m.TimeToLive))
 	}
+	for i := range m.RuleChanges {
+		n += 2 + protowire.SizeBytes(SizePropertyChange(&m.RuleChanges[i]))
+	}
 	return n
 }
 
@@ -2537,6 +2541,11 @@ func AppendMessageRecord(b []byte, m *queue.MessageRecord) []byte {
 		b = append(b, 0xa0, 0x2)
 		b = protowire.AppendVarint(b, uint64(m.TimeToLive))
 	}
+	for i := range m.RuleChanges {
+		b = append(b, 0xaa, 0x2)
+		b = protowire.AppendVarint(b, uint64(SizePropertyChange(&m.RuleChanges[i])))
+		b = AppendPropertyChange(b, &m.RuleChanges[i])
+	}
 	return b
 }
 
@@ -2617,6 +2626,14 @@ func ReadMessageRecord(r Reader, m *queue.MessageRecord) error {
 			}
 		case 288: // time_to_live
 			m.TimeToLive = logtime.Duration(r.number())
+		case 298: // rule_changes
+			if len(m.RuleChanges) == 0 {
+				m.RuleChanges = make([]message.Change, 0, r.run())
+			}
+			m.RuleChanges = append(m.RuleChanges, message.Change{})
+			if err := ReadPropertyChange(r.nested(), &m.RuleChanges[len(m.RuleChanges)-1]); err != nil {
+				return err
+			}
 		default:
 			r.skip()
 		}
@@ -3917,6 +3934,56 @@ func ReadPurgeQueue(r Reader, m *queue.PurgeQueue) error {
 // PurgeQueueCodec has the three functions for a table.
 var PurgeQueueCodec = Codec[queue.PurgeQueue]{SizePurgeQueue, AppendPurgeQueue, ReadPurgeQueue}
 
+// SizePutRule returns how many bytes AppendPutRule appends.
+func SizePutRule(m *queue.PutRule) (n int) {
+	if m.SubscriptionARN != "" {
+		n += 1 + protowire.SizeBytes(len(m.SubscriptionARN))
+	}
+	n += 1 + protowire.SizeBytes(SizeRule(&m.Rule))
+	if m.Existing != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Existing))
+	}
+	return n
+}
+
+// AppendPutRule appends the encoded m to b.
+func AppendPutRule(b []byte, m *queue.PutRule) []byte {
+	if m.SubscriptionARN != "" {
+		b = append(b, 0xa)
+		b = protowire.AppendString(b, m.SubscriptionARN)
+	}
+	b = append(b, 0x12)
+	b = protowire.AppendVarint(b, uint64(SizeRule(&m.Rule)))
+	b = AppendRule(b, &m.Rule)
+	if m.Existing != 0 {
+		b = append(b, 0x18)
+		b = protowire.AppendVarint(b, uint64(m.Existing))
+	}
+	return b
+}
+
+// ReadPutRule decodes a message into m. The fields in it replace those of m.
+func ReadPutRule(r Reader, m *queue.PutRule) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // subscription_arn
+			m.SubscriptionARN = r.text()
+		case 18: // rule
+			if err := ReadRule(r.nested(), &m.Rule); err != nil {
+				return err
+			}
+		case 24: // existing
+			m.Existing = queue.ExistingRule(r.narrow(255, "existing"))
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// PutRuleCodec has the three functions for a table.
+var PutRuleCodec = Codec[queue.PutRule]{SizePutRule, AppendPutRule, ReadPutRule}
+
 // SizePutUserPolicy returns how many bytes AppendPutUserPolicy appends.
 func SizePutUserPolicy(m *access.PutUserPolicy) (n int) {
 	if m.Account != "" {
@@ -5021,6 +5088,48 @@ func ReadReleaseSession(r Reader, m *queue.ReleaseSession) error {
 // ReleaseSessionCodec has the three functions for a table.
 var ReleaseSessionCodec = Codec[queue.ReleaseSession]{SizeReleaseSession, AppendReleaseSession, ReadReleaseSession}
 
+// SizeRemoveRule returns how many bytes AppendRemoveRule appends.
+func SizeRemoveRule(m *queue.RemoveRule) (n int) {
+	if m.SubscriptionARN != "" {
+		n += 1 + protowire.SizeBytes(len(m.SubscriptionARN))
+	}
+	if m.Rule != "" {
+		n += 1 + protowire.SizeBytes(len(m.Rule))
+	}
+	return n
+}
+
+// AppendRemoveRule appends the encoded m to b.
+func AppendRemoveRule(b []byte, m *queue.RemoveRule) []byte {
+	if m.SubscriptionARN != "" {
+		b = append(b, 0xa)
+		b = protowire.AppendString(b, m.SubscriptionARN)
+	}
+	if m.Rule != "" {
+		b = append(b, 0x12)
+		b = protowire.AppendString(b, m.Rule)
+	}
+	return b
+}
+
+// ReadRemoveRule decodes a message into m. The fields in it replace those of m.
+func ReadRemoveRule(r Reader, m *queue.RemoveRule) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // subscription_arn
+			m.SubscriptionARN = r.text()
+		case 18: // rule
+			m.Rule = r.text()
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// RemoveRuleCodec has the three functions for a table.
+var RemoveRuleCodec = Codec[queue.RemoveRule]{SizeRemoveRule, AppendRemoveRule, ReadRemoveRule}
+
 // SizeRenewSession returns how many bytes AppendRenewSession appends.
 func SizeRenewSession(m *queue.RenewSession) (n int) {
 	if m.Queue != "" {
@@ -5215,6 +5324,260 @@ func ReadReportDeliveries(r Reader, m *queue.ReportDeliveries) error {
 
 // ReportDeliveriesCodec has the three functions for a table.
 var ReportDeliveriesCodec = Codec[queue.ReportDeliveries]{SizeReportDeliveries, AppendReportDeliveries, ReadReportDeliveries}
+
+// SizeRule returns how many bytes AppendRule appends.
+func SizeRule(m *rules.Definition) (n int) {
+	if m.Name != "" {
+		n += 1 + protowire.SizeBytes(len(m.Name))
+	}
+	if m.Kind != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Kind))
+	}
+	if m.SQL != nil {
+		n += 1 + protowire.SizeBytes(SizeRuleExpression(m.SQL))
+	}
+	for i := range m.System {
+		n += 1 + protowire.SizeBytes(SizeRuleParameter(&m.System[i]))
+	}
+	for i := range m.Application {
+		n += 1 + protowire.SizeBytes(SizeRuleParameter(&m.Application[i]))
+	}
+	if m.Action != nil {
+		n += 1 + protowire.SizeBytes(SizeRuleExpression(m.Action))
+	}
+	return n
+}
+
+// AppendRule appends the encoded m to b.
+func AppendRule(b []byte, m *rules.Definition) []byte {
+	if m.Name != "" {
+		b = append(b, 0xa)
+		b = protowire.AppendString(b, m.Name)
+	}
+	if m.Kind != 0 {
+		b = append(b, 0x10)
+		b = protowire.AppendVarint(b, uint64(m.Kind))
+	}
+	if m.SQL != nil {
+		b = append(b, 0x1a)
+		b = protowire.AppendVarint(b, uint64(SizeRuleExpression(m.SQL)))
+		b = AppendRuleExpression(b, m.SQL)
+	}
+	for i := range m.System {
+		b = append(b, 0x22)
+		b = protowire.AppendVarint(b, uint64(SizeRuleParameter(&m.System[i])))
+		b = AppendRuleParameter(b, &m.System[i])
+	}
+	for i := range m.Application {
+		b = append(b, 0x2a)
+		b = protowire.AppendVarint(b, uint64(SizeRuleParameter(&m.Application[i])))
+		b = AppendRuleParameter(b, &m.Application[i])
+	}
+	if m.Action != nil {
+		b = append(b, 0x32)
+		b = protowire.AppendVarint(b, uint64(SizeRuleExpression(m.Action)))
+		b = AppendRuleExpression(b, m.Action)
+	}
+	return b
+}
+
+// ReadRule decodes a message into m. The fields in it replace those of m.
+func ReadRule(r Reader, m *rules.Definition) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // name
+			m.Name = r.text()
+		case 16: // kind
+			m.Kind = rules.Kind(r.narrow(255, "kind"))
+		case 26: // sql
+			if m.SQL == nil {
+				m.SQL = new(rules.Expression)
+			}
+			if err := ReadRuleExpression(r.nested(), m.SQL); err != nil {
+				return err
+			}
+		case 34: // system
+			if len(m.System) == 0 {
+				m.System = make([]rules.Parameter, 0, r.run())
+			}
+			m.System = append(m.System, rules.Parameter{})
+			if err := ReadRuleParameter(r.nested(), &m.System[len(m.System)-1]); err != nil {
+				return err
+			}
+		case 42: // application
+			if len(m.Application) == 0 {
+				m.Application = make([]rules.Parameter, 0, r.run())
+			}
+			m.Application = append(m.Application, rules.Parameter{})
+			if err := ReadRuleParameter(r.nested(), &m.Application[len(m.Application)-1]); err != nil {
+				return err
+			}
+		case 50: // action
+			if m.Action == nil {
+				m.Action = new(rules.Expression)
+			}
+			if err := ReadRuleExpression(r.nested(), m.Action); err != nil {
+				return err
+			}
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// RuleCodec has the three functions for a table.
+var RuleCodec = Codec[rules.Definition]{SizeRule, AppendRule, ReadRule}
+
+// SizeRuleExpression returns how many bytes AppendRuleExpression appends.
+func SizeRuleExpression(m *rules.Expression) (n int) {
+	if m.Text != "" {
+		n += 1 + protowire.SizeBytes(len(m.Text))
+	}
+	if m.Canonical != "" {
+		n += 1 + protowire.SizeBytes(len(m.Canonical))
+	}
+	for i := range m.Parameters {
+		n += 1 + protowire.SizeBytes(SizeRuleParameter(&m.Parameters[i]))
+	}
+	return n
+}
+
+// AppendRuleExpression appends the encoded m to b.
+func AppendRuleExpression(b []byte, m *rules.Expression) []byte {
+	if m.Text != "" {
+		b = append(b, 0xa)
+		b = protowire.AppendString(b, m.Text)
+	}
+	if m.Canonical != "" {
+		b = append(b, 0x12)
+		b = protowire.AppendString(b, m.Canonical)
+	}
+	for i := range m.Parameters {
+		b = append(b, 0x1a)
+		b = protowire.AppendVarint(b, uint64(SizeRuleParameter(&m.Parameters[i])))
+		b = AppendRuleParameter(b, &m.Parameters[i])
+	}
+	return b
+}
+
+// ReadRuleExpression decodes a message into m. The fields in it replace those of m.
+func ReadRuleExpression(r Reader, m *rules.Expression) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // text
+			m.Text = r.text()
+		case 18: // canonical
+			m.Canonical = r.text()
+		case 26: // parameters
+			if len(m.Parameters) == 0 {
+				m.Parameters = make([]rules.Parameter, 0, r.run())
+			}
+			m.Parameters = append(m.Parameters, rules.Parameter{})
+			if err := ReadRuleParameter(r.nested(), &m.Parameters[len(m.Parameters)-1]); err != nil {
+				return err
+			}
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// RuleExpressionCodec has the three functions for a table.
+var RuleExpressionCodec = Codec[rules.Expression]{SizeRuleExpression, AppendRuleExpression, ReadRuleExpression}
+
+// SizeRuleParameter returns how many bytes AppendRuleParameter appends.
+func SizeRuleParameter(m *rules.Parameter) (n int) {
+	if m.Name != "" {
+		n += 1 + protowire.SizeBytes(len(m.Name))
+	}
+	if m.Value != "" {
+		n += 1 + protowire.SizeBytes(len(m.Value))
+	}
+	return n
+}
+
+// AppendRuleParameter appends the encoded m to b.
+func AppendRuleParameter(b []byte, m *rules.Parameter) []byte {
+	if m.Name != "" {
+		b = append(b, 0xa)
+		b = protowire.AppendString(b, m.Name)
+	}
+	if m.Value != "" {
+		b = append(b, 0x12)
+		b = protowire.AppendString(b, m.Value)
+	}
+	return b
+}
+
+// ReadRuleParameter decodes a message into m. The fields in it replace those of m.
+func ReadRuleParameter(r Reader, m *rules.Parameter) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // name
+			m.Name = r.text()
+		case 18: // value
+			m.Value = r.text()
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// RuleParameterCodec has the three functions for a table.
+var RuleParameterCodec = Codec[rules.Parameter]{SizeRuleParameter, AppendRuleParameter, ReadRuleParameter}
+
+// SizeRuleRecord returns how many bytes AppendRuleRecord appends.
+func SizeRuleRecord(m *queue.RuleRecord) (n int) {
+	if m.Subscription != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Subscription))
+	}
+	n += 1 + protowire.SizeBytes(SizeRule(&m.Definition))
+	if m.CreatedAt != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.CreatedAt))
+	}
+	return n
+}
+
+// AppendRuleRecord appends the encoded m to b.
+func AppendRuleRecord(b []byte, m *queue.RuleRecord) []byte {
+	if m.Subscription != 0 {
+		b = append(b, 0x8)
+		b = protowire.AppendVarint(b, uint64(m.Subscription))
+	}
+	b = append(b, 0x12)
+	b = protowire.AppendVarint(b, uint64(SizeRule(&m.Definition)))
+	b = AppendRule(b, &m.Definition)
+	if m.CreatedAt != 0 {
+		b = append(b, 0x18)
+		b = protowire.AppendVarint(b, uint64(m.CreatedAt))
+	}
+	return b
+}
+
+// ReadRuleRecord decodes a message into m. The fields in it replace those of m.
+func ReadRuleRecord(r Reader, m *queue.RuleRecord) error {
+	for r.next() {
+		switch r.tag {
+		case 8: // subscription
+			m.Subscription = uint64(r.number())
+		case 18: // definition
+			if err := ReadRule(r.nested(), &m.Definition); err != nil {
+				return err
+			}
+		case 24: // created_at
+			m.CreatedAt = logtime.Timestamp(r.number())
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// RuleRecordCodec has the three functions for a table.
+var RuleRecordCodec = Codec[queue.RuleRecord]{SizeRuleRecord, AppendRuleRecord, ReadRuleRecord}
 
 // SizeScheduledRecord returns how many bytes AppendScheduledRecord appends.
 func SizeScheduledRecord(m *queue.ScheduledRecord) (n int) {
@@ -6632,6 +6995,7 @@ type SnapshotEnd struct {
 	Archived         uint64
 	Deliveries       uint64
 	Scheduled        uint64
+	Rules            uint64
 	Sessions         uint64
 	AccessKeys       uint64
 	UserPolicies     uint64
@@ -6679,6 +7043,9 @@ func SizeSnapshotEnd(m *SnapshotEnd) (n int) {
 	}
 	if m.Scheduled != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.Scheduled))
+	}
+	if m.Rules != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Rules))
 	}
 	if m.Sessions != 0 {
 		n += 2 + protowire.SizeVarint(uint64(m.Sessions))
@@ -6752,6 +7119,10 @@ func AppendSnapshotEnd(b []byte, m *SnapshotEnd) []byte {
 		b = append(b, 0x68)
 		b = protowire.AppendVarint(b, uint64(m.Scheduled))
 	}
+	if m.Rules != 0 {
+		b = append(b, 0x70)
+		b = protowire.AppendVarint(b, uint64(m.Rules))
+	}
 	if m.Sessions != 0 {
 		b = append(b, 0xa0, 0x1)
 		b = protowire.AppendVarint(b, uint64(m.Sessions))
@@ -6805,6 +7176,8 @@ func ReadSnapshotEnd(r Reader, m *SnapshotEnd) error {
 			m.Deliveries = uint64(r.number())
 		case 104: // scheduled
 			m.Scheduled = uint64(r.number())
+		case 112: // rules
+			m.Rules = uint64(r.number())
 		case 160: // sessions
 			m.Sessions = uint64(r.number())
 		case 168: // access_keys
@@ -7088,6 +7461,9 @@ func SizeSubscribe(m *queue.Subscribe) (n int) {
 	if m.Queue != "" {
 		n += 1 + protowire.SizeBytes(len(m.Queue))
 	}
+	for i := range m.Rules {
+		n += 1 + protowire.SizeBytes(SizeRule(&m.Rules[i]))
+	}
 	return n
 }
 
@@ -7126,6 +7502,11 @@ func AppendSubscribe(b []byte, m *queue.Subscribe) []byte {
 		b = append(b, 0x42)
 		b = protowire.AppendString(b, m.Queue)
 	}
+	for i := range m.Rules {
+		b = append(b, 0x4a)
+		b = protowire.AppendVarint(b, uint64(SizeRule(&m.Rules[i])))
+		b = AppendRule(b, &m.Rules[i])
+	}
 	return b
 }
 
@@ -7155,6 +7536,14 @@ func ReadSubscribe(r Reader, m *queue.Subscribe) error {
 			m.Server = r.text()
 		case 66: // queue
 			m.Queue = r.text()
+		case 74: // rules
+			if len(m.Rules) == 0 {
+				m.Rules = make([]rules.Definition, 0, r.run())
+			}
+			m.Rules = append(m.Rules, rules.Definition{})
+			if err := ReadRule(r.nested(), &m.Rules[len(m.Rules)-1]); err != nil {
+				return err
+			}
 		default:
 			r.skip()
 		}
@@ -7261,6 +7650,12 @@ func SizeSubscriptionRecord(m *queue.SubscriptionRecord) (n int) {
 	if m.QueueOwner != "" {
 		n += 2 + protowire.SizeBytes(len(m.QueueOwner))
 	}
+	if m.DropFaulty {
+		n += 3
+	}
+	if m.OwnRules {
+		n += 3
+	}
 	return n
 }
 
@@ -7337,6 +7732,12 @@ func AppendSubscriptionRecord(b []byte, m *queue.SubscriptionRecord) []byte {
 		b = append(b, 0x9a, 0x1)
 		b = protowire.AppendString(b, m.QueueOwner)
 	}
+	if m.DropFaulty {
+		b = append(b, 0xa0, 0x1, 1)
+	}
+	if m.OwnRules {
+		b = append(b, 0xa8, 0x1, 1)
+	}
 	return b
 }
 
@@ -7386,6 +7787,10 @@ func ReadSubscriptionRecord(r Reader, m *queue.SubscriptionRecord) error {
 			m.Confirmation.Unsubscribe = r.number() != 0
 		case 154: // queue_owner
 			m.QueueOwner = r.text()
+		case 160: // drop_faulty
+			m.DropFaulty = r.number() != 0
+		case 168: // own_rules
+			m.OwnRules = r.number() != 0
 		default:
 			r.skip()
 		}

@@ -2,6 +2,7 @@ package attributes
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/filter"
@@ -19,6 +20,7 @@ type Subscription struct {
 	// FilterScope is kept even without a filter policy, for a policy that is set later.
 	FilterScope  filter.Scope
 	DeadLetter   policy.DeadLetter
+	DropFaulty   bool            // DeadLetterOnFilterError=false
 	Delivery     policy.Delivery // empty for a queue
 	Replay       policy.Replay
 	ReplayStatus ReplayStatus
@@ -106,9 +108,14 @@ func (a Subscription) Matches(given []Attribute) *refusal.Error {
 		return err
 	}
 	if !subscriptionTable.equal(&a, &wanted, given) {
-		return refusal.New(refusal.SNSInvalidParameter, prefixCreate, "Subscription already exists with different attributes")
+		return SubscriptionDiffers()
 	}
 	return nil
+}
+
+// SubscriptionDiffers refuses Subscribe on an existing subscription that is not as requested.
+func SubscriptionDiffers() *refusal.Error {
+	return refusal.New(refusal.SNSInvalidParameter, prefixCreate, "Subscription already exists with different attributes")
 }
 
 // AsksForReplay reports whether valid attributes start a replay.
@@ -138,6 +145,9 @@ var filterScopes = words{{filter.MessageAttributes.String(), 1}, {filter.Message
 // subscriptionTable holds the attributes of subscriptions.
 var subscriptionTable = newTable(true,
 	row(nameDeliveryPolicy, 1, onAny, "Says how often and how fast deliveries are repeated. HTTP subscribers only.", deliveryValue()),
+	row("DeadLetterOnFilterError", 1, onAny,
+		"With `true`, the default, a message goes to a dead-letter queue if a rule fails for it. Otherwise the rule selects nothing.",
+		filterErrorValue()),
 	row("FilterPolicy", 1, onAny, "Delivers only messages that match. `{}` matches all.", attribute[Subscription]{
 		takes: takesPolicy(policy.FilterGrammar),
 		parse: func(a *Subscription, s setting) *refusal.Error { return a.filterBy(s.value) },
@@ -156,6 +166,20 @@ var subscriptionTable = newTable(true,
 		},
 	}),
 )
+
+// filterErrorValue is DeadLetterOnFilterError. Lists omit the default, because SNS does not have it.
+func filterErrorValue() attribute[Subscription] {
+	v := inverseFlag(func(a *Subscription) *bool { return &a.DropFaulty })
+	parse := v.parse
+	v.parse = func(a *Subscription, s setting) *refusal.Error {
+		if a.Ends.Protocol.Web() { // it has no rules
+			return noSuchAttribute()
+		}
+		return parse(a, s)
+	}
+	v.print = func(a *Subscription) (string, bool) { return strconv.FormatBool(!a.DropFaulty), a.DropFaulty }
+	return v
+}
 
 // filterScopeValue is FilterPolicyScope. It is read first, because it decides which texts are a
 // FilterPolicy. SNS lists it only beside a policy.

@@ -216,6 +216,7 @@ func (s *state) heldMessages() {
 		s.t.Fatalf("dead letters: %v %v", dead, err)
 	}
 	s.message("dead.fifo", dead[0].Sequence, "ready", "It was dead-lettered from held.fifo.")
+	s.offersMove("dead.fifo", dead[0].Sequence, true)
 
 	s.create("session.fifo")
 	locked := s.send("session.fifo", "g", "1")

@@ -58,7 +58,7 @@ func Message(v queue.View, name string, sequence queue.SequenceNumber) (Explanat
 	if m.State == "in flight" {
 		words = append(words, "--force")
 	}
-	if m.DeadLetterSource != "" && v.QueueExists(m.DeadLetterSource) {
+	if m.Returnable {
 		e.command("moves it back to "+m.DeadLetterSource, append([]string{"msg", "move"}, words...)...)
 	}
 	e.command("deletes it", append([]string{"msg", "discard"}, words...)...)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/limits"
 )
 
 // Deduplication explains whether a queue would drop a send with a deduplication id.
@@ -89,7 +90,7 @@ func ofKnownID(known queue.KnownID, found bool, verb, where string, window int64
 
 // Topic explains where the messages of a topic go.
 func Topic(v queue.View, name string) (Explanation, *queue.Error) {
-	list, err := v.ListSubscriptionsByTopic(name, 0, subscriptionsExamined)
+	list, err := v.ListSubscriptionsByTopic(name, 0, limits.SubscriptionsMax)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -131,9 +132,6 @@ func Topic(v queue.View, name string) (Explanation, *queue.Error) {
 	e.Next = "A message that is published goes to every confirmed subscription whose filter policy it matches."
 	return e, nil
 }
-
-// subscriptionsExamined is the most that a topic has.
-const subscriptionsExamined = 100
 
 // Publication is a message to compare with a filter policy.
 type Publication struct {

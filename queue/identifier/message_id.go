@@ -65,9 +65,20 @@ func NewConfirmationID(k statehash.Key, subscription, made uint64) MessageID {
 	return newUUID(k, statehash.KindConfirmation, subscription, made)
 }
 
+// NewRuleID derives the n-th value of newid() in a rule of a subscription for a publication.
+func NewRuleID(k statehash.Key, publication MessageID, subscription uint64, rule string, n int) MessageID {
+	var buf [256]byte
+	r := append(append(statehash.Record(buf[:0]), statehash.KindRuleID), publication[:]...)
+	return uuid(k, r.Num(subscription).Text(rule).Num(uint64(n)))
+}
+
 func newUUID(k statehash.Key, kind byte, a, b uint64) MessageID {
 	var buf [17]byte
-	id := MessageID(k.Sum(append(statehash.Record(buf[:0]), kind).Num(a).Num(b)).Bytes())
+	return uuid(k, append(statehash.Record(buf[:0]), kind).Num(a).Num(b))
+}
+
+func uuid(k statehash.Key, r statehash.Record) MessageID {
+	id := MessageID(k.Sum(r).Bytes())
 	id[6] = id[6]&0x0f | 0x40 // version 4
 	id[8] = id[8]&0x3f | 0x80 // variant of RFC 9562
 	return id

@@ -53,9 +53,11 @@ const (
 	AccessKeysMax           = 10_000    // ours
 	UserPoliciesMax         = 10_000    // ours
 	AccountsMax             = 10_000    // ours
-	// SubscriptionsMax is AWS's limit for a FIFO topic. Here it applies to every topic, because one
-	// log entry delivers to all subscriptions.
-	SubscriptionsMax = 100
+	// SubscriptionsMax is the limit of Azure Service Bus; AWS has 100 for a FIFO topic. Here it applies to
+	// every topic, because one log entry delivers to all subscriptions.
+	SubscriptionsMax = 2000
+	// RulesMax is the number of rules of a topic; ours. Azure Service Bus has 2,000 SQL filters a topic.
+	RulesMax = 4000
 	// InFlightMax is AWS's limit for both queue types.
 	InFlightMax = 120_000
 )

@@ -126,18 +126,23 @@ func (e *Encoded) With(changes []Change) (*Encoded, *refusal.Error) {
 	if e != nil {
 		out = *e
 	}
-	all := append(slices.Clip(slices.Clone(out.Changes)), changes...)
-	slices.SortStableFunc(all, compareChanges)
-	out.Changes = make([]Change, 0, len(all))
-	for i := range all {
-		if i+1 == len(all) || compareChanges(all[i], all[i+1]) != 0 {
-			out.Changes = append(out.Changes, all[i])
-		}
-	}
-	if changesSize(out.Changes) > ChangesBytesMax {
+	if out.Changes = MergeChanges(out.Changes, changes); changesSize(out.Changes) > ChangesBytesMax {
 		return nil, tooManyChanges()
 	}
 	return &out, nil
+}
+
+// MergeChanges returns changes followed by later ones, sorted. Of the same property, the last one counts.
+func MergeChanges(changes, later []Change) []Change {
+	all := append(slices.Clip(slices.Clone(changes)), later...)
+	slices.SortStableFunc(all, compareChanges)
+	out := make([]Change, 0, len(all))
+	for i := range all {
+		if i+1 == len(all) || compareChanges(all[i], all[i+1]) != 0 {
+			out = append(out, all[i])
+		}
+	}
+	return out
 }
 
 func compareChanges(a, b Change) int {

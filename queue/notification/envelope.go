@@ -26,7 +26,7 @@ func (n *Notification) EnvelopeLength(d Delivery) int {
 }
 
 func (n *Notification) write(w *writer, d Delivery) {
-	text, attributes := n.rendered()
+	text, attributes := n.rendered(d.Changes)
 	var scratch [64]byte // longer than any id, number and time
 	w.plain(`{"Type":"Notification","MessageId":"`)
 	w.bytes(n.MessageID.Append(scratch[:0]))

@@ -31,12 +31,26 @@ type Notification struct {
 	TraceHeader string
 }
 
-// rendered returns text and attributes of the message for clients of SNS.
-func (n *Notification) rendered() (text string, attributes []message.MessageAttribute) {
-	if n.Encoded == nil {
+// rendered returns text and attributes of the message for clients of SNS, after changes.
+func (n *Notification) rendered(changes []message.Change) (text string, attributes []message.MessageAttribute) {
+	content := n.content()
+	if content.Encoded = n.Changed(changes); content.Encoded == nil {
 		return n.Message.String(), n.Attributes
 	}
-	return n.content().Text()
+	return content.Text()
+}
+
+// Changed returns Encoded after changes, nil if both are empty.
+func (n *Notification) Changed(changes []message.Change) *message.Encoded {
+	if len(changes) == 0 {
+		return n.Encoded
+	}
+	var out message.Encoded
+	if n.Encoded != nil {
+		out = *n.Encoded
+	}
+	out.Changes = message.MergeChanges(out.Changes, changes)
+	return &out
 }
 
 func (n *Notification) content() *rendition.Message {
@@ -63,6 +77,8 @@ func (n *Notification) Properties() []message.MessageAttribute {
 // Delivery is the part of an envelope that differs between subscriptions.
 type Delivery struct {
 	SubscriptionARN string
+	// Changes are the changes of a rule to the properties.
+	Changes []message.Change
 	// Replayed marks a delivery from the archive. The rest of the envelope equals the first
 	// delivery (SNS, message replay).
 	Replayed bool

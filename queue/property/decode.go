@@ -1,6 +1,7 @@
 package property
 
 import (
+	"errors"
 	"math"
 	"unicode/utf8"
 )
@@ -113,6 +114,19 @@ const (
 	descriptorURI            = "com.microsoft:uri"
 	descriptorDateTimeOffset = "com.microsoft:datetime-offset"
 )
+
+// Decode reads a value as Append encodes it.
+func Decode(encoded string) (Value, error) {
+	d := decoder{text: encoded}
+	v := d.value()
+	if d.problem == "" && d.at != len(encoded) {
+		d.fail("bytes follow it")
+	}
+	if d.problem != "" {
+		return Value{}, errors.New("the value is malformed: " + d.problem)
+	}
+	return v, nil
+}
 
 // value reads a value that is not a list, map or array.
 func (d *decoder) value() Value {

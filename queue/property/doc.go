@@ -1,6 +1,6 @@
 // Package property reads the properties of a message from its AMQP 1.0 sections, and has the typed
 // values of properties with their arithmetic. [Check] validates sections before the log. A [Set]
-// looks up the properties of one message by name. [Rewrite] applies changes to sections.
+// looks up the properties of one message by name.
 //
 // # Design
 //

@@ -45,6 +45,24 @@ var fields = [fieldCount]struct {
 	{"reply-to-group-id", ReplyToSessionID, []Type{TypeString}},
 }
 
+// fieldOf returns the field of a system property, -1 if it is not in the section.
+func fieldOf(s System) int {
+	for i := range fields {
+		if s != SystemNone && fields[i].system == s {
+			return i
+		}
+	}
+	return -1
+}
+
+// Change is a change to a property: System, or else the application property Name. Without a value
+// the property is removed. Name finds an existing property as [Set.Application] does.
+type Change struct {
+	System System
+	Name   string
+	Value  Value
+}
+
 // Set is the properties of one message. It belongs to one goroutine. Its texts are parts of the
 // sections.
 type Set struct {
@@ -86,16 +104,31 @@ func (s *Set) System(p System) Value { return s.system[p] }
 // between names that differ in nothing else: an equal name wins, then the first in the order of
 // bytes.
 func (s *Set) Application(name string) Value {
+	if found := s.find(name); found != nil {
+		return found.Value
+	}
+	return Value{}
+}
+
+// NameOf returns the name of the property that Application finds, name if there is none.
+func (s *Set) NameOf(name string) string {
+	if found := s.find(name); found != nil {
+		return found.Name
+	}
+	return name
+}
+
+func (s *Set) find(name string) *Named {
 	if len(s.named) <= scannedMax {
 		for i := range s.named {
 			if s.named[i].Name == name {
-				return s.named[i].Value
+				return &s.named[i]
 			}
 		}
 	}
 	i, found := slices.BinarySearchFunc(s.named, name, func(n Named, name string) int { return compareNames(n.Name, name) })
 	if found {
-		return s.named[i].Value
+		return &s.named[i]
 	}
 	// Names that differ in letter case are on both sides of i.
 	if i < len(s.named) && lettercase.Equal(s.named[i].Name, name) || i > 0 && lettercase.Equal(s.named[i-1].Name, name) {
@@ -105,9 +138,9 @@ func (s *Set) Application(name string) Value {
 			}
 			return 1
 		})
-		return s.named[i].Value
+		return &s.named[i]
 	}
-	return Value{}
+	return nil
 }
 
 // All returns the application properties, sorted by folded name. The caller must not change them.

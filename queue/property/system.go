@@ -89,3 +89,18 @@ func (s System) Type() Type { return systemProperties[s].typ }
 
 // Settable reports whether an action can set the property.
 func (s System) Settable() bool { return systemProperties[s].settable }
+
+// InSection reports whether the property is a field of the properties section.
+func (s System) InSection() bool { return fieldOf(s) >= 0 }
+
+// Encode returns the value of a field of the properties section in its AMQP encoding, empty for none.
+func (s System) Encode(v Value) string {
+	if v.Kind() <= KindNull {
+		return ""
+	}
+	converted, ok := Convert(v, fields[fieldOf(s)].types[0])
+	if !ok { // a content type with letters outside of ASCII is no symbol
+		converted = String(v.Text())
+	}
+	return string(Append(nil, converted))
+}

@@ -46,6 +46,9 @@ const (
 	ReplayLimitExceeded       Code = 31
 	Throttled                 Code = 32
 	AuthorizationError        Code = 33
+	RuleAlreadyExists         Code = 34 // Azure Service Bus, as the next two
+	RuleNotFound              Code = 35
+	RuleLimitExceeded         Code = 36
 )
 
 // Codes for scheduled and deferred messages, sessions and deduplication ids.

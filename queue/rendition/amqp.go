@@ -23,11 +23,22 @@ func (m *Message) AMQP() (sections, body string) {
 	if len(changes) == 0 && len(m.Attributes) == 0 {
 		return sections, body
 	}
-	properties, application := changedProperties(find(sections, sectionProperties), changes), find(sections, sectionApplication)
+	properties, application := m.Properties()
+	return replace(sections, properties, application), body
+}
+
+// Properties returns the sections with properties and application properties, each empty if there is
+// none. They are as changed, and message attributes are application properties.
+func (m *Message) Properties() (properties, application string) {
+	var changes []message.Change
+	if m.Encoded != nil {
+		properties, application = find(m.Encoded.Sections, sectionProperties), find(m.Encoded.Sections, sectionApplication)
+		changes = m.Encoded.Changes
+	}
 	if len(m.Attributes) > 0 || changesApplication(changes) {
 		application = m.changedApplication()
 	}
-	return replace(sections, properties, application), body
+	return changedProperties(properties, changes), application
 }
 
 // replace puts other property sections into the sections before a body, in their order.

@@ -78,6 +78,9 @@ const (
 	KindSealingKey     = 'y'
 	KindEncoded        = 'e'
 	KindScheduled      = 'k'
+	KindRule           = 'r'
+	KindRuleID         = 'u'
+	KindRuleChanges    = 'c'
 )
 
 // Sum returns the hash of a record.

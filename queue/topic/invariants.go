@@ -68,13 +68,18 @@ func (t *Topic) compare(other *Registry) error {
 	t.ScanSubscriptions(func(s *Subscription) bool {
 		name, _ := other.subscriptions.Get(s.Number)
 		same, found := twin.SubscriptionOf(s.key())
-		if own, _ := t.SubscriptionOf(s.key()); name != t.Name || !found || same.Number != s.Number || own != s {
+		own, _ := t.SubscriptionOf(s.key())
+		if byID, _ := t.Subscription(s.ID.String()); byID != s || own != s || name != t.Name || !found || same.Number != s.Number {
 			err = fmt.Errorf("topic %q: subscription %d of %q is missing in an index", t.Name, s.Number, s.key())
 		}
 		return err == nil
 	})
-	if err == nil && t.byEndpoint.Len() != t.subscriptions.Len() {
-		err = fmt.Errorf("topic %q: %d endpoints have %d subscriptions", t.Name, t.byEndpoint.Len(), t.subscriptions.Len())
+	if err == nil && t.rules != twin.rules {
+		err = fmt.Errorf("topic %q: %d rules, the records give %d", t.Name, t.rules, twin.rules)
+	}
+	if err == nil && (t.byEndpoint.Len() != t.subscriptions.Len() || t.byID.Len() != t.subscriptions.Len()) {
+		err = fmt.Errorf("topic %q: %d endpoints and %d ids have %d subscriptions", t.Name, t.byEndpoint.Len(), t.byID.Len(),
+			t.subscriptions.Len())
 	}
 	return err
 }

@@ -1,11 +1,14 @@
 package topic
 
 import (
+	"github.com/tidwall/btree"
+
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
@@ -20,6 +23,7 @@ type Subscription struct {
 	Owner      string // account
 	Principal  string // ARN of the subscriber
 	Attributes attributes.Subscription
+	Rules      *rules.Set
 	// ReplayNext is the number at which a running replay continues.
 	ReplayNext uint64
 	// Confirmation is zero for a queue.
@@ -68,6 +72,13 @@ func (s *Subscription) key() string {
 	return s.Queue
 }
 
+// WithRules returns the subscription with other rules.
+func (s *Subscription) WithRules(r *rules.Set) *Subscription {
+	changed := *s
+	changed.Rules = r
+	return &changed
+}
+
 // WithReplay returns the subscription with another replay status.
 func (s *Subscription) WithReplay(status attributes.ReplayStatus, next uint64) *Subscription {
 	changed := *s
@@ -79,6 +90,15 @@ func (s *Subscription) WithReplay(status attributes.ReplayStatus, next uint64) *
 func (t *Topic) NewARN(id identifier.MessageID) string { return t.ARN + ":" + id.String() }
 
 func (s *Subscription) sum(k statehash.Key, incarnation uint64) statehash.Sum {
+	return s.sumWith(k, incarnation, s.Rules.Sum())
+}
+
+// computeSum computes sum from scratch.
+func (s *Subscription) computeSum(k statehash.Key, incarnation uint64) statehash.Sum {
+	return s.sumWith(k, incarnation, s.Rules.ComputeSum(k))
+}
+
+func (s *Subscription) sumWith(k statehash.Key, incarnation uint64, ruleSum statehash.Sum) statehash.Sum {
 	r := append(statehash.Record(nil), statehash.KindSubscription).Num(incarnation).Num(s.Number)
 	r = append(r, s.ID[:]...)
 	r = r.Text(s.Endpoint).Text(s.Owner).Text(s.Principal)
@@ -96,13 +116,17 @@ func (s *Subscription) sum(k statehash.Key, incarnation uint64) statehash.Sum {
 		c := &s.Confirmation
 		r = append(r, byte(protocol)).Time(c.RequestedAt).Text(c.Server).Flag(c.Signed).Flag(c.Unsubscribe)
 	}
+	if s.Rules != nil {
+		r = append(r, statehash.KindRule).Num(ruleSum.High).Num(ruleSum.Low)
+	}
 	return k.Sum(r)
 }
 
 func (s *Subscription) size() int64 {
 	n := subscriptionOverhead + 2*len(s.Endpoint) + len(s.ARN) + len(s.Owner) + len(s.Principal)
 	n += len(s.Attributes.Delivery.Text) + len(s.Confirmation.Server)
-	return int64(n + len(s.Attributes.Filter.Text()) + len(s.Attributes.DeadLetter.Text) + len(s.Attributes.Replay.Text))
+	n += len(s.Attributes.Filter.Text()) + len(s.Attributes.DeadLetter.Text) + len(s.Attributes.Replay.Text)
+	return int64(n) + s.Rules.Bytes()
 }
 
 // Subscriptions returns the number of subscriptions.
@@ -116,20 +140,16 @@ func (t *Topic) ScanSubscriptionsFrom(number uint64, visit func(*Subscription) b
 	t.subscriptions.Ascend(number, func(_ uint64, s *Subscription) bool { return visit(s) })
 }
 
-// Subscription finds a subscription by its id. It searches all of the topic's few subscriptions.
-func (t *Topic) Subscription(id string) (found *Subscription, ok bool) {
-	t.ScanSubscriptions(func(s *Subscription) bool {
-		if s.ID.String() == id {
-			found, ok = s, true
-		}
-		return !ok
-	})
-	return found, ok
-}
+// Subscription finds a subscription by its id.
+func (t *Topic) Subscription(id string) (*Subscription, bool) { return t.indexed(t.byID, id) }
 
 // SubscriptionOf finds the subscription of a queue or a URL.
 func (t *Topic) SubscriptionOf(endpoint string) (*Subscription, bool) {
-	number, ok := t.byEndpoint.Get(endpoint)
+	return t.indexed(t.byEndpoint, endpoint)
+}
+
+func (t *Topic) indexed(index *btree.Map[string, uint64], key string) (*Subscription, bool) {
+	number, ok := index.Get(key)
 	if !ok {
 		return nil, false
 	}
@@ -163,8 +183,10 @@ func (t *Topic) put(k statehash.Key, s *Subscription) {
 	t.drop(k, s.Number)
 	t.subscriptions.Set(s.Number, s)
 	t.byEndpoint.Set(s.key(), s.Number)
+	t.byID.Set(s.ID.String(), s.Number)
 	t.sums.subscriptions.Add(s.sum(k, t.Incarnation))
 	t.sums.bytes += s.size()
+	t.rules += s.Rules.Len()
 }
 
 func (t *Topic) drop(k statehash.Key, number uint64) {
@@ -173,6 +195,11 @@ func (t *Topic) drop(k statehash.Key, number uint64) {
 		return
 	}
 	t.byEndpoint.Delete(old.key())
+	t.byID.Delete(old.ID.String())
 	t.sums.subscriptions.Sub(old.sum(k, t.Incarnation))
 	t.sums.bytes -= old.size()
+	t.rules -= old.Rules.Len()
 }
+
+// Rules returns the number of rules of all subscriptions, without those that have only the default.
+func (t *Topic) Rules() int { return t.rules }

@@ -32,6 +32,8 @@ type Topic struct {
 	kept          *access.Kept // usage of the account by all its topics
 	subscriptions *btree.Map[uint64, *Subscription]
 	byEndpoint    *btree.Map[string, uint64] // queue or URL to number
+	byID          *btree.Map[string, uint64] // text of the id to number
+	rules         int                        // of all subscriptions
 	sums          sums
 	generation    uint64
 	deadline      logtime.Timestamp // as in Registry.deadlines, zero if absent
@@ -60,6 +62,7 @@ func New(name, arn string, incarnation uint64, a attributes.Topic, kept *access.
 		schedule:      newSchedule(),
 		subscriptions: new(btree.Map[uint64, *Subscription]),
 		byEndpoint:    new(btree.Map[string, uint64]),
+		byID:          new(btree.Map[string, uint64]),
 		sums:          sums{headerStale: true},
 	}
 }
@@ -68,7 +71,7 @@ func New(name, arn string, incarnation uint64, a attributes.Topic, kept *access.
 func (t *Topic) clone(generation uint64) *Topic {
 	c := *t
 	c.generation = generation
-	c.subscriptions, c.byEndpoint = t.subscriptions.Copy(), t.byEndpoint.Copy()
+	c.subscriptions, c.byEndpoint, c.byID = t.subscriptions.Copy(), t.byEndpoint.Copy(), t.byID.Copy()
 	c.Deduplication = t.Deduplication.Clone()
 	c.archive.publications = t.archive.publications.Copy()
 	c.schedule = t.schedule.clone()
@@ -155,7 +158,7 @@ func (t *Topic) computeTotal(k statehash.Key) statehash.Sum {
 	sum := t.headerSum(k)
 	sum.Add(t.countersSum(k))
 	t.subscriptions.Scan(func(_ uint64, s *Subscription) bool {
-		sum.Add(s.sum(k, t.Incarnation))
+		sum.Add(s.computeSum(k, t.Incarnation))
 		return true
 	})
 	sum.Add(t.Deduplication.ComputeSum(k))

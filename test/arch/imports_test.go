@@ -48,8 +48,9 @@ type packageRule struct {
 var packageRules = []packageRule{
 	{path: "queue", only: append([]string{"~/queue/access", "~/queue/arn", "~/queue/attributes", "~/queue/message",
 		"~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification",
-		"~/queue/outbox", "~/queue/packedmap", "~/queue/policy", "~/queue/refusal", "~/queue/rendition", "~/queue/session",
-		"~/queue/statehash", "~/queue/topic"}, domain...)},
+		"~/queue/outbox", "~/queue/packedmap", "~/queue/lettercase", "~/queue/policy", "~/queue/property", "~/queue/refusal",
+		"~/queue/rendition", "~/queue/rules",
+		"~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
 	{path: "queue/access", only: append([]string{"~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal",
 		"~/queue/statehash", "encoding/hex"}, domain...)},
 	{path: "queue/arn", only: domain},
@@ -69,12 +70,13 @@ var packageRules = []packageRule{
 	{path: "queue/identifier", only: []string{"~/queue/statehash", "encoding/binary", "encoding/hex", "strconv"}},
 	{path: "queue/jsontext", only: append([]string{"unicode/utf16"}, domain...),
 		users: []string{"queue/policy", "queue/filter", "queue/notification", "transport/auth/iam", "transport/awswire"}},
-	{path: "queue/lettercase", only: []string{"strings", "unicode/utf8"}, users: []string{"queue/filter", "queue/property", "queue/rules"}},
+	{path: "queue/lettercase", only: []string{"strings", "unicode/utf8"},
+		users: []string{"queue", "queue/filter", "queue/property", "queue/rules"}},
 	{path: "queue/limits", only: []string{}},
 	{path: "queue/logtime", only: []string{}},
 	{path: "queue/notification", only: []string{
 		"~/queue/message", "~/queue/identifier", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime",
-		"~/queue/rendition", "encoding/base64", "fmt", "strings", "unicode/utf8",
+		"~/queue/property", "~/queue/rendition", "encoding/base64", "fmt", "strings", "unicode/utf8",
 	}},
 	{path: "queue/outbox", only: []string{
 		"~/queue/access", "~/queue/logtime", "~/queue/statehash", "~/queue/topic", "fmt", "slices", "github.com/tidwall/btree",
@@ -86,14 +88,14 @@ var packageRules = []packageRule{
 	{path: "queue/rendition", only: append([]string{"~/queue/message", "~/queue/property", "encoding/base64"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
 	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
-	{path: "queue/rules", only: append([]string{"~/queue/lettercase", "~/queue/property",
+	{path: "queue/rules", only: append([]string{"~/queue/lettercase", "~/queue/logtime", "~/queue/property", "~/queue/statehash",
 		"unicode", // for expressions that are not yet in canonical form
 	}, domain...)},
 	{path: "queue/session", only: []string{"~/queue/logtime", "~/queue/statehash", "github.com/tidwall/btree"}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "queue/topic", only: []string{
 		"~/queue/access", "~/queue/attributes", "~/queue/message", "~/queue/deduplication", "~/queue/identifier", "~/queue/limits",
-		"~/queue/logtime", "~/queue/notification", "~/queue/statehash",
+		"~/queue/logtime", "~/queue/notification", "~/queue/rules", "~/queue/statehash",
 		"fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue", "queue/outbox"}},
 	{path: "fsm", only: append([]string{
@@ -122,7 +124,8 @@ var packageRules = []packageRule{
 		"cluster/recovery"}},
 	{path: "fsm/wire", only: append([]string{
 		"~/queue", "~/queue/access", "~/queue/attributes", "~/queue/message", "~/queue/deduplication", "~/queue/filter",
-		"~/queue/identifier", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/session",
+		"~/queue/identifier", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/rules",
+		"~/queue/session",
 		"~/fsm/format", "google.golang.org/protobuf/encoding/protowire",
 		"unsafe", // texts are parts of the entry, which was a copy of each message
 	}, domain...), users: []string{"fsm/codec", "fsm/snapshot"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/identifier"
+	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
@@ -26,6 +27,10 @@ func (o *Oracle) administerTopic(cmd queue.Command) (err *reference.Error, known
 	case *queue.Unsubscribe:
 		o.Model.Unsubscribe(o.bound.subscriptions.model[c.SubscriptionARN])
 		return nil, true
+	case *queue.PutRule:
+		return o.Model.PutRule(o.bound.subscriptions.model[c.SubscriptionARN], rule(c.Rule), int(c.Existing)), true
+	case *queue.RemoveRule:
+		return o.Model.RemoveRule(o.bound.subscriptions.model[c.SubscriptionARN], c.Rule), true
 	case *queue.SetSubscriptionAttributes:
 		return o.Model.SetSubscriptionAttributes(o.bound.subscriptions.model[c.SubscriptionARN], named(c.Attributes)), true
 	}
@@ -48,12 +53,30 @@ func tags(list []queue.Tag) map[string]string {
 	return set
 }
 
+// rule returns a rule as the model knows it, by its texts.
+func rule(d rules.Definition) reference.Rule {
+	r := reference.Rule{Name: d.Name, Filter: map[rules.Kind]string{
+		rules.KindTrue: "TRUE", rules.KindFalse: "FALSE", rules.KindCorrelation: "{color=red}",
+	}[d.Kind]}
+	if d.SQL != nil {
+		r.Filter = d.SQL.Text
+	}
+	if d.Action != nil {
+		r.Action = d.Action.Text
+	}
+	return r
+}
+
 func (o *Oracle) subscribe(c *queue.Subscribe, result queue.Result, refusal *queue.Error) (want Answer, _ *Difference) {
 	subscribed := c.Queue
 	if subscribed == "" {
 		subscribed = nameOf(c.Endpoint)
 	}
-	want.Subscription, want.Err = o.Model.Subscribe(c.Topic, subscribed, named(c.Attributes))
+	var own []reference.Rule
+	for _, d := range c.Rules {
+		own = append(own, rule(d))
+	}
+	want.Subscription, want.Err = o.Model.Subscribe(c.Topic, subscribed, named(c.Attributes), own)
 	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
 		return want, differ("I11", text)
 	}

@@ -31,6 +31,9 @@ var forms = map[refusal.Code]aws.Form{
 	refusal.TagLimitExceeded:             form("TagLimitExceeded", 400),
 	refusal.TopicLimitExceeded:           form("TopicLimitExceeded", 403),
 	refusal.SubscriptionLimitExceeded:    form("SubscriptionLimitExceeded", 403),
+	refusal.RuleAlreadyExists:            form("RuleAlreadyExists", 400), // no action of SNS has rules
+	refusal.RuleNotFound:                 form("RuleNotFound", 404),
+	refusal.RuleLimitExceeded:            form("RuleLimitExceeded", 403),
 	refusal.ReplayLimitExceeded:          form("ReplayLimitExceeded", 403),
 	refusal.Throttled:                    form("Throttled", 429),
 	refusal.RequestThrottled:             form("Throttling", 400),

@@ -125,12 +125,12 @@ func TestSubscribeLimit(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic := c.fifoTopic(t, nil)
 		endpoint := "arn:aws:sqs:" + harness.Region + ":" + account + ":" + unique(t)
-		for i := range 100 {
+		for i := range 2000 {
 			if _, got := c.trySubscribe(t, topic, "sqs", fmt.Sprint(endpoint, i), nil); got != nil {
 				t.Fatal(got)
 			}
 		}
 		_, got := c.trySubscribe(t, topic, "sqs", endpoint, nil)
-		refused(t, got, "SubscriptionLimitExceeded", "A topic can have 100 subscriptions.")
+		refused(t, got, "SubscriptionLimitExceeded", "A topic can have 2000 subscriptions.")
 	})
 }

@@ -55,6 +55,7 @@ type Deliveries struct {
 	Deduplicated, DeadLettered, Lost map[string]int
 	Filtered                         int
 	Scheduled                        int // messages that were published because they were due
+	Changed, Failed                  int // copies by rules with actions; messages for which a rule failed
 }
 
 func noDeliveries() Deliveries {
@@ -235,24 +236,110 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// publishTo delivers to a subscription if the message passes its filter, independently of the
-// others (sns.md 7).
+// publishTo delivers the copies that the rules of a subscription select, if the message passes its
+// filter, independently of other subscriptions (sns.md 7).
 func (b *Broker) publishTo(t *Topic, s *Subscription, p Publication, sender, group, id string, d *Deliveries) {
 	if !s.passes(&p) {
 		d.Filtered++
 		return
 	}
 	p.Subscription, p.Raw = s.ID, s.settings.raw
-	m := Message{Sender: sender, Group: group, DedupID: id, Sent: SendEntry{Published: &p, Trace: p.Trace}}
-	if s.settings.raw {
-		m.Sent.Body, m.Sent.Attributes = p.Text, p.Attributes
-		if p.Replayed {
-			m.Sent.Attributes = markReplayed(p.Attributes)
+	original := ruleCopy{published: p, group: group, partition: p.Partition, timeToLive: p.TimeToLive}
+	copies, why := s.copies(t.FIFO, original, id)
+	for _, c := range copies {
+		if c.changes != nil {
+			d.Changed++
 		}
 	}
-	// More attributes than SQS accepts are a client-side error (sns.md 6).
-	fits := !s.settings.raw || len(p.Attributes) <= 10
-	b.deliverTo(t, s, m, fits, d)
+	if why != nil {
+		d.Failed++
+	}
+	o := outgoing{b: b, topic: t, to: s, original: original, sender: sender, id: id, d: d}
+	first, firstDead := "", ""
+	for _, c := range copies {
+		// More attributes than SQS accepts are a client-side error (sns.md 6).
+		came := "failed"
+		if !s.settings.raw || len(p.Attributes) <= 10 {
+			came = b.put(t, s.Queue, o.message(c), c.due, false, &first)
+		}
+		switch came {
+		case "arrived":
+			d.Arrived++
+		case "duplicate":
+			d.Deduplicated[s.Queue]++
+		case "ungrouped":
+			o.failed(reasons("Session id is null.", "Session enabled entity doesn't allow a message whose session identifier is null."))
+		default:
+			o.deadLetter(s.settings.deadLetter, c, &firstDead)
+		}
+	}
+	if why != nil && s.settings.dropFaulty {
+		d.Lost[s.Queue]++
+	} else if why != nil {
+		o.failed(why)
+	}
+}
+
+// outgoing is a publication on its way to a subscription.
+type outgoing struct {
+	b          *Broker
+	topic      *Topic
+	to         *Subscription
+	original   ruleCopy
+	sender, id string
+	d          *Deliveries
+}
+
+// message returns the message of a copy.
+func (o *outgoing) message(c ruleCopy) Message {
+	p := c.published
+	m := Message{Sender: o.sender, Group: c.group, DedupID: o.id, Partition: c.partition, Source: c.source}
+	m.Sent = SendEntry{Published: &p, Trace: p.Trace}
+	if p.Raw {
+		m.Sent.Body, m.Sent.Attributes = p.Text, o.original.published.Attributes
+		m.Sent.Parts, _ = Parts{}.with(c.changes)
+		if p.Replayed {
+			m.Sent.Attributes = markReplayed(m.Sent.Attributes)
+		}
+	}
+	for _, a := range c.why {
+		m.Sent.Attributes = withAttribute(m.Sent.Attributes, a.Name, a.Value)
+	}
+	m.TimeToLive = c.timeToLive
+	return m
+}
+
+// failed delivers the message to a dead-letter queue with a reason: that of the subscription, or else
+// that of its queue.
+func (o *outgoing) failed(why []Attribute) {
+	target := o.to.settings.deadLetter
+	if q := o.b.queues[o.to.Queue]; q != nil && target == "" {
+		if own := o.b.queues[q.redrive().Target]; own != nil && own != q && own.FIFO == q.FIFO {
+			target = own.Name
+		}
+	}
+	c := o.original
+	c.why, c.timeToLive = why, 0
+	if target != o.to.Queue {
+		c.source = o.to.Queue
+	}
+	first := ""
+	o.deadLetter(target, c, &first)
+}
+
+func (o *outgoing) deadLetter(target string, c ruleCopy, first *string) {
+	came := "failed"
+	if target != "" {
+		came = o.b.put(o.topic, target, o.message(c), c.due, true, first)
+	}
+	switch came {
+	case "arrived":
+		o.d.DeadLettered[o.to.Queue]++
+	case "duplicate":
+		o.d.Deduplicated[target]++
+	default:
+		o.d.Lost[o.to.Queue]++
+	}
 }
 
 // markReplayed returns the attributes of a replayed message with raw delivery.
@@ -261,70 +348,48 @@ func markReplayed(given []Attribute) []Attribute {
 	return append(others, Attribute{Name: "Replayed", Type: "String", Value: "true"})
 }
 
-// deliverTo delivers to the queue of a subscription, or else to its dead-letter queue, subject to
-// the deduplication of that queue.
-func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *Deliveries) {
-	came := "failed"
-	if fits {
-		came = b.put(t, s.Queue, m, false)
-	}
-	switch {
-	case came == "arrived":
-		d.Arrived++
-	case came == "duplicate":
-		d.Deduplicated[s.Queue]++
-	case s.settings.deadLetter == "":
-		d.Lost[s.Queue]++
-	default:
-		switch b.put(t, s.settings.deadLetter, m, true) {
-		case "arrived":
-			d.DeadLettered[s.Queue]++
-		case "duplicate":
-			d.Deduplicated[s.settings.deadLetter]++
-		default:
-			d.Lost[s.Queue]++
-		}
-	}
-}
-
 // put delivers to a queue (sns.md 5). A FIFO queue gets group, partition key and effective id, and
-// applies its own rules to them, but does not compare contents. A standard queue gets none of them. A
-// queue that needs a group takes a message without one only as a dead letter.
-func (b *Broker) put(t *Topic, name string, m Message, dead bool) string {
+// applies its own rules to them, but does not compare contents: once for all copies of a publication,
+// of which first tells what became. A standard queue gets none of them. A queue that needs a group takes
+// a message without one only as a dead letter.
+func (b *Broker) put(t *Topic, name string, m Message, v reservedValues, dead bool, first *string) string {
 	q := b.queues[name]
-	if q == nil || q.FIFO && !t.FIFO || q.needsGroup() && m.Group == "" && !dead {
+	switch {
+	case q == nil || q.FIFO && !t.FIFO:
 		return "failed"
+	case q.needsGroup() && m.Group == "" && !dead:
+		return "ungrouped"
+	case *first == "duplicate":
+		return *first
 	}
 	b.moveExpired(q)
-	v := reservedValues{}
 	if !q.FIFO {
-		m.DedupID = ""
+		m.DedupID, m.Partition, v = "", "", reservedValues{}
 		if t.FIFO {
 			m.Group = ""
 		}
 	}
-	if q.FIFO {
-		v.partition = m.Sent.Published.Partition
-	}
-	m.Partition = v.partition
+	v.partition = m.Partition
 	if m.Grouped = m.Group != ""; m.Grouped {
 		m.Sent.Group = &m.Group
 	}
 	ids := []string{m.DedupID}
 	// A replayed delivery is not deduplicated by the queue (sns.md 9).
-	deduplicates := q.FIFO && !q.Settings.DeduplicationOff && !m.Sent.Published.Replayed && m.DedupID != ""
+	deduplicates := q.FIFO && !q.Settings.DeduplicationOff && !m.Sent.Published.Replayed && m.DedupID != "" && *first == ""
 	if deduplicates {
 		if b.original(&q.history, ids, m.Group, v.partition) != nil {
-			return "duplicate"
+			*first = "duplicate"
+			return *first
 		}
 		if b.historyFull(&q.history, 1) {
 			return "failed"
 		}
 	}
-	m.ID, m.SentAt, m.TimeToLive = b.newMessageID(), b.now, q.timeToLive(m.Sent.Published.TimeToLive)
+	*first = "arrived"
+	m.ID, m.SentAt, m.TimeToLive = b.newMessageID(), b.now, q.timeToLive(m.TimeToLive)
 	b.place(q, &m, nil, v)
 	if deduplicates {
 		b.remember(&q.history, ids, m.Group, v.partition, m.ID, m.Number)
 	}
-	return "arrived"
+	return *first
 }

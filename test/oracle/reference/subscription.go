@@ -12,9 +12,11 @@ type Subscription struct {
 	ID       int
 	Queue    string
 	settings subscriptionSettings
+	rules    []Rule // by name in small letters
 }
 
 type subscriptionSettings struct {
+	dropFaulty bool // DeadLetterOnFilterError=false
 	raw        bool
 	filter     string // the policy's text, empty if there is none
 	bodyScope  bool
@@ -23,8 +25,8 @@ type subscriptionSettings struct {
 }
 
 // Subscribe subscribes a queue, which need not exist, or succeeds if it is subscribed with equal
-// attributes. It returns the number of the subscription.
-func (b *Broker) Subscribe(topic, queue string, given map[string]string) (int, *Error) {
+// attributes. Rules replace the default rule. It returns the number of the subscription.
+func (b *Broker) Subscribe(topic, queue string, given map[string]string, rules []Rule) (int, *Error) {
 	t := b.topics[topic]
 	if strings.HasSuffix(queue, ".fifo") && !strings.HasSuffix(topic, ".fifo") {
 		return 0, invalidTopic("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics")
@@ -45,13 +47,19 @@ func (b *Broker) Subscribe(topic, queue string, given map[string]string) (int, *
 				return 0, invalidTopic("Attributes Reason: Subscription already exists with different attributes")
 			}
 		}
+		if len(rules) > 0 && !slices.Equal(rules, s.rules) {
+			return 0, invalidTopic("Attributes Reason: Subscription already exists with different attributes")
+		}
 		return s.ID, nil
+	}
+	if len(rules) == 0 {
+		rules = defaultRules()
 	}
 	if err := t.mayReplay(given, false); err != nil {
 		return 0, err
 	}
 	b.lastSub++
-	t.Subscriptions = append(t.Subscriptions, &Subscription{b.lastSub, queue, wanted})
+	t.Subscriptions = append(t.Subscriptions, &Subscription{b.lastSub, queue, wanted, rules})
 	return b.lastSub, nil
 }
 
@@ -59,6 +67,8 @@ func (s subscriptionSettings) text(name string) string {
 	switch name {
 	case "RawMessageDelivery":
 		return pick(s.raw, "true", "false")
+	case "DeadLetterOnFilterError":
+		return pick(s.dropFaulty, "false", "true")
 	case "FilterPolicy":
 		return s.filter
 	case "FilterPolicyScope":
@@ -93,6 +103,12 @@ func (s subscriptionSettings) with(fifoTopic, fifoQueue bool, prefix string, giv
 				return s, invalidTopic(prefix + "RawMessageDelivery: Invalid value [" + value + "]. Must be true or false.")
 			}
 			s.raw = raw
+		case "DeadLetterOnFilterError":
+			keep, ok := truth(value)
+			if !ok {
+				return s, invalidTopic("")
+			}
+			s.dropFaulty = !keep
 		case "RedrivePolicy":
 			if err := s.assignDeadLetter(fifoTopic && fifoQueue, prefix, value); err != nil {
 				return s, err

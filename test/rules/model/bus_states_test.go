@@ -209,6 +209,8 @@ func (w *world) countBus(s step, want oracle.Answer) {
 	}
 	w.hits["arrived from a topic"] += want.Deliveries.Arrived
 	w.hits["filtered"] += want.Deliveries.Filtered
+	w.hits["changed by a rule"] += want.Deliveries.Changed
+	w.hits["failed rule"] += want.Deliveries.Failed
 	w.hits["published on schedule"] += want.Deliveries.Scheduled
 	for what, by := range map[string]map[string]int{
 		"deduplicated by a queue": want.Deliveries.Deduplicated, "dead letter of a subscription": want.Deliveries.DeadLettered,

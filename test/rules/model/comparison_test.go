@@ -101,6 +101,7 @@ func requireReached(t *testing.T, hits map[string]int) {
 		"entry refused ReceiptHandleIsInvalid", "entry refused InvalidParameterValue",
 		"published", "published again", "published again, still scheduled", "published on schedule", "cancelled in a topic",
 		"model.publish refused Throttled", "arrived from a topic", "filtered", "deduplicated by a queue",
+		"changed by a rule", "failed rule",
 		"dead letter of a subscription", "lost by a subscription", "delivery of a publish", "delivery of a dead-lettered publish",
 		"session accepted", "no free session", "session taken away", "received in a session", "received and deleted",
 		"complete in a session", "abandon in a session", "defer in a session", "dead-letter in a session", "defer", "dead-letter",

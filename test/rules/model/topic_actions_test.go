@@ -5,6 +5,8 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/property"
+	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
@@ -27,6 +29,16 @@ type (
 	subscribe struct {
 		topic, queue string
 		attributes
+		rules []reference.Rule
+	}
+	putRule struct {
+		step      int
+		rule      reference.Rule
+		condition int
+	}
+	removeRule struct {
+		step int
+		name string
 	}
 	unsubscribe     struct{ step int } // the step that made the subscription
 	setSubscription struct {
@@ -71,7 +83,42 @@ func (c subscribe) command(*world) queue.Command {
 	if strings.Contains(c.queue, "/") {
 		cmd.Queue = c.queue
 	}
+	for _, r := range c.rules {
+		cmd.Rules = append(cmd.Rules, definition(r))
+	}
 	return cmd
+}
+
+// definition returns a rule in its form for the log.
+func definition(r reference.Rule) rules.Definition {
+	d := rules.Definition{Name: r.Name, Kind: rules.KindSQL}
+	switch r.Filter {
+	case "TRUE":
+		d.Kind = rules.KindTrue
+	case "FALSE":
+		d.Kind = rules.KindFalse
+	case "{color=red}":
+		d.Kind = rules.KindCorrelation
+		d.Application = []rules.Parameter{rules.NewParameter("color", property.String("red"))}
+	default:
+		d.SQL = &rules.Expression{Text: r.Filter}
+	}
+	if r.Action != "" {
+		d.Action = &rules.Expression{Text: r.Action}
+	}
+	canonical, err := d.InCanonicalForm()
+	if err != nil {
+		panic(err)
+	}
+	return canonical
+}
+
+func (c putRule) command(w *world) queue.Command {
+	return &queue.PutRule{SubscriptionARN: w.subscription(c.step), Rule: definition(c.rule), Existing: queue.ExistingRule(c.condition)}
+}
+
+func (c removeRule) command(w *world) queue.Command {
+	return &queue.RemoveRule{SubscriptionARN: w.subscription(c.step), Rule: c.name}
 }
 
 // subscription returns the ARN that a step returned, or one that does not exist.

@@ -130,7 +130,7 @@ func archiveDays(days int) string {
 
 // subscribe chooses a queue of the history, or one that does not exist.
 func (g *generator) subscribe(t topicKind) action {
-	c := subscribe{topic: t.name, attributes: attributes{}}
+	c := subscribe{topic: t.name, attributes: attributes{}, rules: g.ownRules()}
 	for c.queue == "" || !t.fifo && strings.HasSuffix(c.queue, ".fifo") && !g.oneIn(30) {
 		c.queue = pickOf(g, g.kinds...).name
 		if g.oneIn(10) {
@@ -155,6 +155,33 @@ func (g *generator) subscribe(t topicKind) action {
 		c.attributes[pickOf(g, "RawMessageDelivery", "FilterPolicyScope", "Nosuch", "FilterPolicy")] = "maybe"
 	}
 	return c
+}
+
+// ownRules returns the rules with which a subscription begins, mostly none.
+func (g *generator) ownRules() (list []reference.Rule) {
+	if g.oneIn(4) {
+		list = append(list, reference.Rule{Name: "a", Filter: g.filter()},
+			reference.Rule{Name: "B", Filter: g.filter(), Action: g.ruleAction()})
+	}
+	return list
+}
+
+func (g *generator) rule() reference.Rule {
+	r := reference.Rule{Name: g.ruleName(), Filter: g.filter()}
+	if g.oneIn(2) {
+		r.Action = g.ruleAction()
+	}
+	return r
+}
+
+func (g *generator) ruleName() string {
+	return pickOf(g, "$Default", "$default", "a", "A", "b", "B", "c")
+}
+
+func (g *generator) filter() string { return pickOf(g, slices.Sorted(maps.Keys(reference.Filters))...) }
+
+func (g *generator) ruleAction() string {
+	return pickOf(g, slices.Sorted(maps.Keys(reference.Actions))...)
 }
 
 func (g *generator) subscriptionRedrive(fifo bool) string {
@@ -210,7 +237,11 @@ func (g *generator) topicAction() action {
 		return replayStep{sub, pickOf(g, 1, 2, 100)}
 	case n < 300 && t.fifo:
 		return g.cancelPublish(t, newest(g, g.bus.scheduled["topic "+t.name]))
-	case n < 309:
+	case n < 350:
+		return putRule{sub, g.rule(), pickOf(g, 0, 0, 0, reference.RuleMustNotExist, reference.RuleMustExist)}
+	case n < 370:
+		return removeRule{sub, g.ruleName()}
+	case n < 379:
 		return tagTopic{t.name, attributes{"k": pickOf(g, "v", "w")}, []string{"l"}}
 	}
 	return g.publish(t)
@@ -239,6 +270,8 @@ func (g *generator) subscriptionChange() attributes {
 		return attributes{"RedrivePolicy": pickOf(g, g.subscriptionRedrive(true), g.subscriptionRedrive(false))}
 	case 4:
 		return attributes{"RawMessageDelivery": "maybe"}
+	case 5:
+		return attributes{"DeadLetterOnFilterError": pickOf(g, "true", "false", "false")}
 	}
 	return attributes{"RawMessageDelivery": pickOf(g, "true", "false")}
 }

@@ -137,6 +137,7 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 			return false
 		}
 		t.Subscriptions(func(x queue.SubscriptionRecord) bool { return each(func() error { return r.AddSubscription(x) }) })
+		t.Rules(func(x queue.RuleRecord) bool { return each(func() error { return r.AddRule(x) }) })
 		t.Deduplication(func(x queue.DeduplicationRecord) bool {
 			return each(func() error { return r.AddTopicDeduplication([]queue.DeduplicationRecord{x}) })
 		})
