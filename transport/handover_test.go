@@ -9,6 +9,7 @@ import (
 	"time"
 
 	messaging "github.com/Azure/go-amqp"
+	"github.com/coder/websocket"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/transport/amqp"
@@ -55,6 +56,49 @@ func TestAMQP(t *testing.T) {
 			clustertest.Must(t, answer.Body.Close())
 			if string(body) != "answer" {
 				t.Errorf("got %q over HTTP", body)
+			}
+			shutdown(t, s)
+			if err := c.Close(); err == nil {
+				t.Error("the connection was open after the shutdown")
+			}
+		})
+	}
+}
+
+// AMQP over WebSocket shares the port, too, with and without TLS. It has the limits of all connections.
+func TestWebSocket(t *testing.T) {
+	shown, pool := certificate(t)
+	for name, secure := range map[string]*tls.Config{"plain": nil, "TLS": shown} {
+		t.Run(name, func(t *testing.T) {
+			s := listen(t, Config{TLS: secure, AMQP: links{}, Handler: http.NotFoundHandler()})
+			scheme, trusted := "ws://", (*tls.Config)(nil)
+			if secure != nil {
+				scheme, trusted = "wss://", &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+			}
+			address := scheme + s.Addr().String() + webSocketPath
+			open := func(header http.Header) (*websocket.Conn, *http.Response, error) {
+				return websocket.Dial(t.Context(), address, &websocket.DialOptions{
+					HTTPClient: client(t, 1, trusted), HTTPHeader: header, Subprotocols: []string{webSocketProtocol}})
+			}
+			socket, _, err := open(nil)
+			clustertest.Must(t, err)
+			if got := socket.Subprotocol(); got != webSocketProtocol {
+				t.Errorf("the protocol is %q", got)
+			}
+			c, err := messaging.NewConn(t.Context(), websocket.NetConn(t.Context(), socket, websocket.MessageBinary),
+				&messaging.ConnOptions{SASLType: messaging.SASLTypeAnonymous()})
+			clustertest.Must(t, err)
+			session, err := c.NewSession(t.Context(), nil)
+			clustertest.Must(t, err)
+			if _, err := session.NewSender(t.Context(), "q", nil); err == nil {
+				t.Error("the handler has refused the link")
+			}
+			if n := s.Connections().Open; n != 1 {
+				t.Errorf("%d connections are open", n)
+			}
+			_, answer, err := open(http.Header{"Origin": {"https://example.com"}})
+			if err == nil || answer.StatusCode != http.StatusForbidden {
+				t.Errorf("a page of another site got %v, %v", answer, err)
 			}
 			shutdown(t, s)
 			if err := c.Close(); err == nil {

@@ -98,11 +98,17 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		}), budget: cfg.Budget,
 		waits: cfg.OnShutdown, done: make(chan error, 1), log: cfg.Logger,
 	}
+	if cfg.AMQP != nil && !cfg.NetHTTP {
+		s.amqp = amqp.New(ctx, amqp.Config{
+			Handler: cfg.AMQP, ContainerID: cfg.ContainerID, Budget: cfg.Budget, Now: cfg.Now, Refused: s.listener.Refuse,
+			Logger: cfg.Logger,
+		})
+	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true) // HTTP/2 is package http2's
 	handler := withGRPC(cfg.GRPC, counted(cfg.Handler, cfg.Budget, cfg.Now))
 	s.http = http.Server{
-		Handler: taken(handler), TLSConfig: secure, Protocols: &protocols,
+		Handler: withWebSocket(ctx, s.amqp, taken(handler)), TLSConfig: secure, Protocols: &protocols,
 		ReadHeaderTimeout: limits.HeaderTimeout, ReadTimeout: limits.BodyTimeout,
 		WriteTimeout: netHTTPWriteTimeout, IdleTimeout: limits.IdleTimeout, MaxHeaderBytes: limits.HeaderBytesMax,
 		ErrorLog:    slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
@@ -110,6 +116,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			turn := new(unverified.Turn)
 			turn.Attach(unverified.Of(conn))
+			ctx = context.WithValue(ctx, connKey{}, conn)
 			return connections.With(unverified.With(ctx, turn), conn)
 		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
@@ -127,12 +134,6 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		Handler: handler, Budget: cfg.Budget, Now: cfg.Now, Others: s.others.handOver, StreamsMax: cfg.StreamsMax,
 		Refused: s.listener.Refuse, Logger: cfg.Logger,
 	})
-	if cfg.AMQP != nil {
-		s.amqp = amqp.New(ctx, amqp.Config{
-			Handler: cfg.AMQP, ContainerID: cfg.ContainerID, Budget: cfg.Budget, Now: cfg.Now, Refused: s.listener.Refuse,
-			Logger: cfg.Logger,
-		})
-	}
 	s.plain = http1.New(ctx, http1.Config{
 		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.handOver, Refused: s.listener.Refuse,
 		Logger: cfg.Logger,
