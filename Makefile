@@ -353,6 +353,26 @@ SOAK ?= $(or $(HOURS),4)h
 soak: build-faults ## one long run, judged every few minutes, that stops at the first violation: HOURS=h or SOAK=65m; BACKLOG=2GB, TLS=1, BODIES=memory
 	$(FAULTS_RUN) -profile soak -duration $(SOAK) $(if $(BACKLOG),-backlog $(BACKLOG))
 
+# The clients are programs with the SDKs of Azure: they need Python, and Java with Maven.
+SB_FAULTS := test/faults/servicebus
+SB_PYTHON := $(CURDIR)/$(SB_FAULTS)/python/.venv/bin/python
+
+.PHONY: servicebus-clients
+servicebus-clients:
+	python3 -m venv $(SB_FAULTS)/python/.venv
+	$(SB_PYTHON) -m pip install --quiet --disable-pip-version-check -r test/api/conformance/servicebus-python/requirements.txt
+	cd $(SB_FAULTS)/java && mvn --batch-mode --quiet compile dependency:copy-dependencies
+
+.PHONY: faults-servicebus
+faults-servicebus: build servicebus-clients ## kill the leader every 10 s under Azure Service Bus clients, in Python and Java: KILLS=10m
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 5h -run '^TestLeaderKills$$' ./$(SB_FAULTS) \
+	  -args -time $(or $(KILLS),10m) -python '$(SB_PYTHON)' -java '$(CURDIR)/$(SB_FAULTS)/java/target/classes:$(CURDIR)/$(SB_FAULTS)/java/target/lib/*'
+
+.PHONY: faults-servicebus-selftest
+faults-servicebus-selftest: build-faults servicebus-clients ## plant two bugs for each checker of faults-servicebus, which must find them: BUG=n
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h -run '^TestPlantedBugs$$' ./$(SB_FAULTS) \
+	  -args -time $(or $(KILLS),40s) -bug $(or $(BUG),-1) -python '$(SB_PYTHON)'
+
 .PHONY: faults-check
 faults-check: ## judge and draw a stored run again: HISTORY=its folder
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h -run '^TestFaults$$' ./test/faults -args -check '$(abspath $(HISTORY))' -output '$(abspath $(HISTORY))'

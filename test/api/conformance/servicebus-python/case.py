@@ -129,9 +129,9 @@ class Case:
     def path(self):
         return f"{self.api}/{self.name}.{RUN}.{next(ids)}"
 
-    def queue(self, **properties):
+    def queue(self, path=None, **properties):
         """Creates a queue."""
-        path = self.path()
+        path = path or self.path()
         with administration(self.number) as client:
             client.create_queue(path, **properties)
         return path

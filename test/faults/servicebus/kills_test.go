@@ -1,0 +1,225 @@
+package servicebus
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"golang.org/x/sys/unix"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+var (
+	duration = flag.Duration("time", 0, "time of the kills; 0: no test with clients")
+	python   = flag.String("python", "", "interpreter with the SDK for Python")
+	java     = flag.String("java", "", "class path of the client in Java with its SDK; empty: only Python")
+	bug      = flag.Int("bug", 0, "only this planted bug")
+)
+
+const (
+	// period is the time from one kill to the next.
+	period = 10 * time.Second
+	// recoveryTimeout is the time for what must happen after the last kill.
+	recoveryTimeout = 3 * time.Minute
+)
+
+var binary string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *duration == 0 {
+		os.Exit(m.Run())
+	}
+	os.Exit(harness.WithBinary(&binary, m.Run))
+}
+
+func languages() (list []Language) {
+	list = append(list, Language{"python", []string{*python, "python/client.py"}})
+	if *java != "" {
+		list = append(list, Language{"java", []string{"java", "-Xmx200m", "-cp", *java, "Client"}})
+	}
+	return list
+}
+
+// run is a cluster with clients.
+type run struct {
+	t       *testing.T
+	cluster *harness.Cluster
+	queues  *sqs.Client
+	events  map[string]*recorder // by queue
+}
+
+func newRun(t *testing.T, o harness.Options) *run {
+	t.Helper()
+	o.Binary = binary
+	r := &run{t: t, cluster: harness.New(t, o), events: map[string]*recorder{}}
+	r.queues = r.cluster.NewSQS(r.cluster.Rotate())
+	for name, mode := range map[string]string{"plain": "Optional", "sessions": "Required"} {
+		_, err := r.queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: new(name + ".fifo"), Attributes: map[string]string{
+			"FifoQueue": "true", "CompatibilityProfile": "servicebus", "VisibilityTimeout": "10", "MessageGroupIdMode": mode,
+		}})
+		harness.Must(t, err)
+		r.events[name] = newRecorder()
+	}
+	return r
+}
+
+// newFront returns one address for all nodes.
+func newFront(t *testing.T, c *harness.Cluster) (address string) {
+	t.Helper()
+	var addresses []string
+	for _, n := range c.Nodes {
+		addresses = append(addresses, n.Client)
+	}
+	b, err := newBalancer(addresses)
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Check(t, b.close()) })
+	return b.address()
+}
+
+// play runs the clients while leaders are killed, and judges what they saw.
+func (r *run) play(within time.Duration) (found []Violation) {
+	front := newFront(r.t, r.cluster)
+	var producers, consumers []*client
+	start := func(l Language, role, queue string) *client {
+		c, err := r.events[queue].start(r.t.Context(), l, role, front, queue)
+		harness.Must(r.t, err)
+		return c
+	}
+	for _, l := range languages() {
+		producers = append(producers, start(l, "producer", "plain"), start(l, "producer", "sessions"))
+		consumers = append(consumers, start(l, "consumer", "plain"), start(l, "sessions", "sessions"))
+		for range 3 {
+			consumers = append(consumers, start(l, "sessions", "sessions"))
+		}
+	}
+	kills := r.kill(within)
+	harness.Must(r.t, r.cluster.WaitReady(r.t.Context(), recoveryTimeout))
+	for _, c := range producers {
+		harness.Check(r.t, c.end())
+	}
+	found = r.awaitEmpty()
+	for _, c := range consumers {
+		harness.Check(r.t, c.end())
+	}
+	for name, events := range r.events {
+		r.t.Logf("%s: %d leaders killed; %s", name, len(kills), events.summary())
+		found = append(found, Check(events.events, kills)...)
+	}
+	return found
+}
+
+// kill kills the leader again and again, and starts it.
+func (r *run) kill(within time.Duration) (kills []int64) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), within)
+	defer cancel()
+	for next := time.NewTicker(period); ; {
+		select {
+		case <-ctx.Done():
+			return kills
+		case <-next.C:
+		}
+		leader, err := r.cluster.WaitLeader(r.t.Context(), recoveryTimeout)
+		harness.Must(r.t, err)
+		var now unix.Timespec // the clock of the clients
+		harness.Must(r.t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
+		kills = append(kills, now.Nano())
+		harness.Must(r.t, leader.Kill())
+		harness.Must(r.t, leader.Start())
+	}
+}
+
+// awaitEmpty waits until the consumers have emptied the queues.
+func (r *run) awaitEmpty() (found []Violation) {
+	for name := range r.events {
+		for end := time.Now().Add(recoveryTimeout); ; {
+			counts, err := r.queues.GetQueueAttributes(r.t.Context(), &sqs.GetQueueAttributesInput{
+				QueueUrl:       new(r.cluster.Endpoint() + "/000000000000/" + name + ".fifo"),
+				AttributeNames: []types.QueueAttributeName{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"},
+			})
+			harness.Must(r.t, err)
+			left := 0
+			for _, n := range counts.Attributes {
+				count, err := strconv.Atoi(n)
+				harness.Must(r.t, err)
+				left += count
+			}
+			if left == 0 {
+				break
+			}
+			if time.Now().After(end) {
+				found = append(found, Violation{Left, fmt.Sprintf("%s still has %d messages", name, left)})
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	return found
+}
+
+// Leaders are killed under producers and consumers of all kinds.
+func TestLeaderKills(t *testing.T) {
+	if *duration == 0 || *bug != 0 {
+		t.Skip("run make faults-servicebus")
+	}
+	r := newRun(t, harness.Options{})
+	for _, v := range r.play(*duration) {
+		t.Errorf("%s: %s", v.Checker, v.Text)
+	}
+	for name, events := range r.events {
+		for _, kind := range []string{Accepted, Completed, Abandoned} {
+			if events.counts[kind] == 0 {
+				t.Errorf("%s: nothing was %s, so the run proves nothing", name, kind)
+			}
+		}
+	}
+}
+
+// planted are the bugs that a checker must find, two for each.
+var planted = []struct {
+	bug     int
+	checker string
+	text    string
+}{
+	{40, Loss, "one message in 64 is accepted and not stored"},
+	{42, Loss, "a message that a receiver gives back is gone"},
+	{5, Duplicate, "the deletion of a message forgets its id"},
+	{43, Duplicate, "the ids of some messages are not remembered"},
+	{45, Order, "a session delivers new messages before those that came back"},
+	{46, Order, "a session begins with its newest message"},
+	{29, Holders, "a session is accepted though it is held"},
+	{41, Holders, "the next session may be one that is held"},
+	{30, Return, "a completion after the end of the lock is answered as done"},
+	{44, Return, "one message in 64 is not deleted, though the answer says so"},
+}
+
+func TestPlantedBugs(t *testing.T) {
+	if *bug == 0 {
+		t.Skip("run make faults-servicebus-selftest")
+	}
+	for _, p := range planted {
+		if *bug > 0 && *bug != p.bug {
+			continue
+		}
+		t.Run(fmt.Sprint(p.bug), func(t *testing.T) {
+			r := newRun(t, harness.Options{Env: func(string) []string { return []string{fmt.Sprintf("SERIATIM_PLANT=%d", p.bug)} }})
+			found, texts := false, []string{}
+			for _, v := range r.play(*duration) {
+				found = found || v.Checker == p.checker
+				texts = append(texts, v.Checker+": "+v.Text)
+			}
+			t.Logf("%s: %d violations, %s", p.text, len(texts), strings.Join(texts[:min(3, len(texts))], "; "))
+			if !found {
+				t.Errorf("no violation of the checker %q", p.checker)
+			}
+		})
+	}
+}
