@@ -39,7 +39,7 @@ func (c *content) readEntries(payload []byte, format uint32, now int64) ([]queue
 	}
 	batch, err := wire.ReadMessage(payload)
 	if err != nil {
-		batch, err = wire.ReadMessage(payload[:len(payload)-lateAnnotations(payload)])
+		batch, err = wire.ReadMessage(inOrder(payload))
 	}
 	if err != nil {
 		return nil, failure(decodeError, err.Error())
@@ -63,7 +63,7 @@ func (c *content) readEntries(payload []byte, format uint32, now int64) ([]queue
 func (c *content) readEntry(encoded string, now int64) (e queue.SendEntry, err error) {
 	sections, body, err := rendition.Split(encoded)
 	if err != nil {
-		sections, body, err = rendition.Split(encoded[:len(encoded)-lateAnnotations([]byte(encoded))])
+		sections, body, err = rendition.Split(string(inOrder([]byte(encoded))))
 	}
 	if err != nil {
 		return e, failure(decodeError, err.Error())
@@ -105,22 +105,28 @@ func (c *content) readEntry(encoded string, now int64) (e queue.SendEntry, err e
 	return e, nil
 }
 
-// lateAnnotations returns the length of delivery annotations at the end of a message, where the SDK for
-// Python puts them. They are for this node only, which does not use them.
-func lateAnnotations(encoded []byte) int {
-	for rest := encoded; ; {
-		section, behind, err := wire.Scan(rest)
-		if err != nil {
-			return 0
-		}
-		if len(behind) == 0 {
-			if code, _, ok := section.Descriptor(); ok && code == wire.CodeDeliveryAnnotations {
-				return len(rest)
+// inOrder returns a message with its sections in the order of the standard. The SDK for JavaScript puts the
+// footer before the body, and the SDK for Python delivery annotations at the end. Delivery annotations are for
+// this node, which does not use them, so inOrder drops them. It leaves a message with other sections as it is.
+func inOrder(encoded []byte) []byte {
+	ordered := make([]byte, 0, len(encoded))
+	for code := uint64(wire.CodeHeader); code <= wire.CodeFooter; code++ {
+		for rest := encoded; len(rest) > 0; {
+			section, behind, err := wire.Scan(rest)
+			if err != nil {
+				return encoded
 			}
-			return 0
+			found, _, _ := section.Descriptor()
+			if found < wire.CodeHeader || found > wire.CodeFooter {
+				return encoded
+			}
+			if found == code && code != wire.CodeDeliveryAnnotations {
+				ordered = append(ordered, section...)
+			}
+			rest = behind
 		}
-		rest = behind
 	}
+	return ordered
 }
 
 // timeToLive returns the time in which a message can be received, zero for no bound. A message that is
