@@ -6,7 +6,6 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
-	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/amqp"
 	"github.com/seriatimq/seriatim/transport/amqp/wire"
 	"github.com/seriatimq/seriatim/transport/auth"
@@ -122,16 +121,13 @@ func findIn(v queue.View, at *address, scope *service.Scope) (f found, err error
 	if e.Kind == lookup.Topic {
 		attributes, refused := v.TypedTopic(e.Name)
 		if refused != nil {
-			return found{}, refused
+			return found{}, refusalOf(refused)
 		}
 		return found{service.Resource{Topic: e.Name}, !attributes.GroupOptional, limits.MessageBytesMax}, nil
 	}
 	attributes, refused := v.Typed(e.Name)
 	if refused != nil {
-		if refused.Code == refusal.QueueDoesNotExist {
-			return found{}, errNoEntity
-		}
-		return found{}, refused
+		return found{}, refusalOf(refused)
 	}
 	return found{service.Resource{Name: e.Name}, !attributes.GroupOptional, attributes.MaximumMessageSize}, nil
 }

@@ -59,7 +59,8 @@ func failure(condition, description string) *wire.Error {
 }
 
 var (
-	errNoEntity  = failure(notFound, "The messaging entity could not be found.")
+	// The SDK for JavaScript knows errNoEntity by its description, with words between "entity" and "could".
+	errNoEntity  = failure(notFound, "The messaging entity of the link could not be found.")
 	errDraining  = failure(detachForced, "The node is stopping. Attach again, perhaps at another node.")
 	errNoSession = failure(notAllowed, "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have "+
 		"session support enabled can only receive messages that have the SessionId set to a valid value.")
@@ -70,8 +71,11 @@ var (
 // refusalOf returns the error of a refusal.
 func refusalOf(e *queue.Error) *wire.Error {
 	condition, known := conditions[e.Code]
-	if !known {
+	switch {
+	case !known:
 		condition = argumentError
+	case condition == notFound:
+		return errNoEntity
 	}
 	return failure(condition, e.Message)
 }
