@@ -63,6 +63,7 @@ type managed struct {
 	body       wire.Value
 	operation  string
 	entity     found
+	link       string // the receiver that the client calls for, empty if it does not say
 }
 
 // errNothing is the answer 204: there is nothing to return.
@@ -84,7 +85,7 @@ func (c *connection) managementNode(at *address, f found) nodeService {
 		ctx, cancel := context.WithTimeout(ctx, serverTimeout(r))
 		defer cancel()
 		m := &managed{call: c.begin(ctx, op.action, op.needs, op.effect, caller), connection: c, body: r.body(), operation: name,
-			entity: f}
+			entity: f, link: textOf(r.property("associated-link-name"))}
 		err := m.call.on(f.resource, op.needs)
 		var body wire.Value
 		if err == nil {
@@ -170,15 +171,17 @@ func (m *managed) items(name string) (items []wire.Value) {
 	return v.Multiple()
 }
 
-// sessionRef returns the session that the body names: one that a link of the connection has locked.
+// sessionRef returns the session that the body names: one that a link of the connection has locked. A link
+// that has lost the session cannot use the lock that a later link of the same connection has.
 func (m *managed) sessionRef() (ref queue.SessionRef, held *heldSession, err error) {
 	id, given := m.field("session-id").Text()
 	if !given {
 		return queue.SessionRef{}, nil, nil
 	}
-	if held = m.connection.session(sessionKey{m.call.queue, groupOf(id)}); held == nil {
+	held = m.connection.session(sessionKey{m.call.queue, groupOf(id)})
+	if held == nil || m.link != "" && m.link != held.link {
 		return queue.SessionRef{}, nil, failure(sessionLockLost,
-			"The connection has no lock of the session "+id+". Accept the session again.")
+			"The receiver has no lock of the session "+id+". Accept the session again.")
 	}
 	return held.ref, held, nil
 }

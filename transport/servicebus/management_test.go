@@ -128,6 +128,23 @@ func TestDeferredMessages(t *testing.T) {
 	}
 }
 
+// A receiver cannot use the lock of another receiver of the same connection.
+func TestManagedSessionOfAnotherReceiver(t *testing.T) {
+	f := newFixture(t, nil)
+	name, s := f.create(withSessions), f.session()
+	holds, other := f.receiver(s, name, sessionOptions("s1")), f.receiver(s, name, sessionOptions("s2"))
+	m := f.manage(s, name+"/$management")
+	named := map[string]any{"session-id": "s1"}
+	for _, operation := range []string{"get-session-state", "set-session-state", "renew-session-lock"} {
+		for link, want := range map[string]int32{other.LinkName(): 410, holds.LinkName(): 200} {
+			status, _, condition := m.call("com.microsoft:"+operation, named, map[string]any{"associated-link-name": link})
+			if status != want || want == 410 && condition != any(sessionLockLost) {
+				t.Errorf("%s: status %d, %v, want %d", operation, status, condition, want)
+			}
+		}
+	}
+}
+
 // The holder of a session renews its lock and has its state.
 func TestManagedSessions(t *testing.T) {
 	f := newFixture(t, nil)

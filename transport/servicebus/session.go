@@ -2,6 +2,7 @@ package servicebus
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +46,8 @@ func sessionFilter(filter wire.Value) (w wanted, ok bool) {
 
 // heldSession is the session of a link. Safe for concurrent use.
 type heldSession struct {
-	ref queue.SessionRef
+	ref  queue.SessionRef
+	link string // its name
 
 	mu    sync.Mutex
 	until queue.Timestamp
@@ -84,7 +86,10 @@ func (k *consumer) acceptSession(a *attachment, w wanted, drained context.Contex
 	case err != nil:
 		return amqp.Answer{}, err
 	}
-	k.session = &heldSession{ref: queue.SessionRef{SessionID: locked.SessionID, Token: locked.Token.String()}, until: locked.LockedUntil}
+	k.session = &heldSession{
+		ref:  queue.SessionRef{SessionID: locked.SessionID, Token: locked.Token.String()},
+		link: strings.Clone(a.request.Attach.Name), until: locked.LockedUntil,
+	}
 	k.link.connection.hold(k)
 	source := a.request.Source
 	source.Filter = w.answer(sessionOf(locked.SessionID))
