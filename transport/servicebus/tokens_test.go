@@ -36,6 +36,8 @@ func guardedFixture(t *testing.T) *fixture {
 		for _, id := range []string{rootKey, annaKey} {
 			clustertest.Check(t, clustertest.Err(node.Submit(context.WithoutCancel(t.Context()), &access.DeleteAccessKey{ID: id})))
 		}
+		unpermitted := &access.PutUserPolicy{Account: "000000000000", User: "anna"}
+		clustertest.Check(t, clustertest.Err(node.Submit(context.WithoutCancel(t.Context()), unpermitted)))
 	})
 	return newFixture(t, func(o *Options) {
 		g := gate.New(node, time.Now)
