@@ -88,8 +88,12 @@ func appendXML(dst []byte, document any) []byte {
 	if err != nil {
 		panic("atom: " + err.Error())
 	}
-	return append(dst, body...)
+	return append(dst, plainly.Replace(string(body))...)
 }
+
+// plainly undoes the numeric references of the encoder, which the SDK for JavaScript does not read. The
+// documents have none of these characters in an attribute.
+var plainly = strings.NewReplacer("&#39;", "'", "&#34;", "&quot;", "&#xA;", "\n", "&#x9;", "\t")
 
 // readDescription reads the description in the body of a request.
 func (c *call) readDescription() (element, error) {

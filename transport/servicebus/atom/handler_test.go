@@ -85,3 +85,14 @@ func TestParsePath(t *testing.T) {
 		}
 	}
 }
+
+// TestReferences checks that texts have no numeric character references: the SDK for JavaScript returns
+// these as they are.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	e := textElement("SqlExpression", "a = 'b' AND\n\t\"c\" <> '&#39;'")
+	got := string(appendXML(nil, e))
+	if want := "<SqlExpression>a = 'b' AND\n\t&quot;c&quot; &lt;&gt; '&amp;#39;'</SqlExpression>"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
