@@ -157,13 +157,22 @@ func (c *RemoveRule) apply(b *Broker) (Result, *Error) {
 }
 
 // Rules returns the rules of a subscription of a queue, sorted by name without letter case. The
-// default rule of a subscription that never had another has no CreatedAt.
+// default rule is as old as the queue.
 func (v View) Rules(subscriptionARN string) ([]*rules.Rule, *Error) {
 	_, s, err := v.b.subscriptionWithRules(subscriptionARN)
 	if err != nil {
 		return nil, err
 	}
-	return s.Rules.All(), nil
+	list := slices.Clone(s.Rules.All())
+	q, exists := v.b.queues.Get(s.Queue)
+	for i, r := range list {
+		if r.CreatedAt == 0 && exists {
+			dated := *r
+			dated.CreatedAt = q.createdAt
+			list[i] = &dated
+		}
+	}
+	return list, nil
 }
 
 // canonicalRules parses the rules of a new subscription.

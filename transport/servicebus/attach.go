@@ -89,8 +89,18 @@ func (a *attachment) accept(clientSends bool) error {
 // found is an entity that exists.
 type found struct {
 	resource     service.Resource // the queue or the topic
+	subscription string           // its path
+	topic        string           // of the subscription
 	needsSession bool             // of each message that is sent
 	bytesMax     int64            // of such a message
+}
+
+// subject returns the resource of a permission. Rules are a matter of the topic.
+func (f *found) subject(of permission) service.Resource {
+	if of == toSetRules || of == toListRules {
+		return service.Resource{Topic: f.topic}
+	}
+	return f.resource
 }
 
 // hasSessions reports whether receivers need a session. Those of a dead-letter queue need none.
@@ -123,11 +133,15 @@ func findIn(v queue.View, at *address, scope *service.Scope) (f found, err error
 		if refused != nil {
 			return found{}, refusalOf(refused)
 		}
-		return found{service.Resource{Topic: e.Name}, !attributes.GroupOptional, limits.MessageBytesMax}, nil
+		return found{resource: service.Resource{Topic: e.Name}, needsSession: !attributes.GroupOptional, bytesMax: limits.MessageBytesMax}, nil
 	}
 	attributes, refused := v.Typed(e.Name)
 	if refused != nil {
 		return found{}, refusalOf(refused)
 	}
-	return found{service.Resource{Name: e.Name}, !attributes.GroupOptional, attributes.MaximumMessageSize}, nil
+	f = found{resource: service.Resource{Name: e.Name}, needsSession: !attributes.GroupOptional, bytesMax: attributes.MaximumMessageSize}
+	if e.Kind == lookup.Subscription && !at.deadLetter {
+		f.subscription, f.topic = e.Path, e.Topic
+	}
+	return f, nil
 }

@@ -28,12 +28,14 @@ const (
 	toChange
 	toDeadLetter // with the right to send to the dead-letter queue
 	toPublish
+	toSetRules
+	toListRules
 	permissions
 )
 
 var permissionNames = [permissions]string{
 	"sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:DeleteMessage",
-	"sns:Publish",
+	"sns:Publish", "sns:SetSubscriptionAttributes", "sns:GetSubscriptionAttributes",
 }
 
 // call is one link, or one request to a management node. Permits and submit are safe for concurrent use.

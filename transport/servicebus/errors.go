@@ -35,12 +35,16 @@ const (
 	sessionLockLost       = vendor + "session-lock-lost"
 	sessionCannotBeLocked = vendor + "session-cannot-be-locked"
 	sessionNotFound       = vendor + "session-not-found"
+	entityAlreadyExists   = vendor + "entity-already-exists"
 )
 
 // conditions has the conditions of refusals. Any other refusal is an argumentError.
 var conditions = map[refusal.Code]string{
 	refusal.QueueDoesNotExist:      notFound,
 	refusal.NotFound:               notFound,
+	refusal.RuleNotFound:           notFound,
+	refusal.RuleAlreadyExists:      entityAlreadyExists,
+	refusal.RuleLimitExceeded:      resourceLimitExceeded,
 	refusal.MessageNotFound:        messageNotFound,
 	refusal.MessageLockLost:        messageLockLost,
 	refusal.ReceiptHandleIsInvalid: messageLockLost,

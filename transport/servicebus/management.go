@@ -40,17 +40,25 @@ var topicOperations = map[string]operation{
 
 // operationOf finds an operation of an entity.
 func (f *found) operationOf(name string) (op operation, refused *response) {
-	op, known := operations[name]
-	if !known {
+	op, ofQueue := operations[name]
+	rule, ofRules := ruleOperations[name]
+	missing := func(kind string) *response {
+		return &response{code: 400, condition: notAllowed, text: kind + " does not have the operation " + vendor + name + "."}
+	}
+	switch {
+	case !ofQueue && !ofRules:
 		return op, &response{code: 501, condition: notImplemented, text: "The operation " + vendor + name + " is not implemented."}
-	}
-	if f.resource.Topic == "" {
+	case f.resource.Topic != "":
+		if op, known := topicOperations[name]; known {
+			return op, nil
+		}
+		return op, missing("A topic")
+	case ofQueue:
 		return op, nil
+	case f.subscription == "":
+		return op, missing("A queue")
 	}
-	if op, known = topicOperations[name]; !known {
-		return op, &response{code: 400, condition: notAllowed, text: "A topic does not have the operation " + vendor + name + "."}
-	}
-	return op, nil
+	return rule, nil
 }
 
 // serverTimeoutMax bounds the time that a client gives to a request.
@@ -86,7 +94,7 @@ func (c *connection) managementNode(at *address, f found) nodeService {
 		defer cancel()
 		m := &managed{call: c.begin(ctx, op.action, op.needs, op.effect, caller), connection: c, body: r.body(), operation: name,
 			entity: f, link: textOf(r.property("associated-link-name"))}
-		err := m.call.on(f.resource, op.needs)
+		err := m.call.on(f.subject(op.needs), op.needs)
 		var body wire.Value
 		if err == nil {
 			body, err = op.serve(m)
@@ -124,7 +132,7 @@ func serverTimeout(r *request) time.Duration {
 // statuses has the status codes of conditions in responses. Any other condition is 400.
 var statuses = map[string]int32{
 	unauthorizedAccess: 401, authFailed: 401, notFound: 404, messageNotFound: 404, sessionNotFound: 404, timedOut: 408,
-	messageLockLost: 410, sessionLockLost: 410, sessionCannotBeLocked: 410, serverBusy: 503, internalError: 500,
+	entityAlreadyExists: 409, messageLockLost: 410, sessionLockLost: 410, sessionCannotBeLocked: 410, serverBusy: 503, internalError: 500,
 	notImplemented: 501, notAllowed: 400, resourceLimitExceeded: 403, messageSizeExceeded: 413, detachForced: 503,
 }
 
