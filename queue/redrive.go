@@ -120,15 +120,25 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 				moved.deduplicationID = extra.id.String()
 			}
 		}
-		moved.delivery = &delivery{receiveCount: m.receiveCount(), visibleAt: b.now}
-		if m.delivery != nil {
-			moved.delivery.firstReceivedAt = m.delivery.firstReceivedAt
-		}
+		moved.delivery = m.movedDelivery(q.attributes.FIFO, b.now)
 		moved.group = target.groups.intern(moved.group)
 		moved.seal(b.key)
 		target.insert(b.key, &moved)
 	}
 	b.emit(MessagesDeadLettered, q.name, len(messages))
+}
+
+// movedDelivery returns the delivery state of m in a dead-letter queue. It is nil for a message of a FIFO
+// queue that expired before any receive: like a new one, it waits for the delay of the queue.
+func (m *Message) movedDelivery(fifo bool, now Timestamp) *delivery {
+	d := &delivery{receiveCount: m.receiveCount(), visibleAt: now}
+	if m.delivery != nil {
+		d.firstReceivedAt = m.delivery.firstReceivedAt
+	}
+	if fifo && d.firstReceivedAt == 0 {
+		return nil
+	}
+	return d
 }
 
 // sourceKey returns a key of Broker.sources.
