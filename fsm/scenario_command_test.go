@@ -182,6 +182,8 @@ func (s *scenario) send(name string, args []string) *queue.SendMessages {
 				s.option(&entry.Options, key, value)
 			case "native":
 				entry.Native = true
+			case "filled": // to this number of bytes
+				entry.Body += strings.Repeat(".", int(s.number(value))-len(entry.Body))
 			case "bytes", "amqp": // the sections before the body
 				entry.Native, entry.Encoded = true, encoded(key, value)
 			default: // a message attribute of type String

@@ -71,6 +71,8 @@ func (s *scenario) publish(name string, args []string) *queue.Publish {
 				entry.GroupID, entry.GroupIDGiven = unescaped(value), true
 			case "dedup":
 				entry.DeduplicationID, entry.DeduplicationIDGiven = value, true
+			case "filled": // to this number of bytes
+				entry.Message += strings.Repeat(".", int(s.number(value))-len(entry.Message))
 			case "subject":
 				entry.Subject, entry.SubjectGiven = value, true
 			case "bytes", "amqp": // the sections before the body

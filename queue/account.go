@@ -77,12 +77,17 @@ func (b *Broker) roomForTopic(name string) *Error {
 	return nil
 }
 
-// roomFor refuses a message that exceeds the quota of the queue's account.
+// roomFor refuses a message that exceeds the size of the queue or the quota of its account.
 func (b *Broker) roomFor(q *Queue, s *sending) *Error {
 	return b.roomForMessages(q, 1, message.Size(s.entry.Body, s.placing.attributes)+s.encoded.Size())
 }
 
 func (b *Broker) roomForMessages(q *Queue, messages, bytes int64) *Error {
+	if limit := q.attributes.SizeMax(); limit > 0 && q.sums.contentBytes+bytes > limit {
+		return refusal.New(refusal.QuotaExceeded, "The queue holds ", strconv.FormatInt(q.sums.contentBytes, 10),
+			" bytes of messages, and its MaxSizeInMegabytes allows ", strconv.FormatInt(limit, 10),
+			". Nothing was stored: retry when some were deleted.")
+	}
 	u := q.sums.usage
 	has := u.Counted()
 	if u.Quota.HasRoomForMessages(has, messages, bytes) {
@@ -101,11 +106,11 @@ func overQuota(code refusal.Code, has access.Amount) *Error {
 // Deliveries to queues are not checked: an accepted message goes to every subscription.
 func (b *Broker) roomForPublish(t *topic.Topic, entries []publishing) *Error {
 	u, idsMax := b.usage.Of(access.OwnerOf(t.Name)), t.Attributes.Deduplication.EntriesMax
-	if u.Quota.Messages == 0 && u.Quota.Bytes == 0 && idsMax == 0 {
+	if u.Quota.Messages == 0 && u.Quota.Bytes == 0 && idsMax == 0 && t.Attributes.SizeMax() == 0 {
 		return nil
 	}
 	var sent deduplication.Batch
-	messages, bytes, ids := int64(0), int64(0), int64(0)
+	messages, bytes, ids, once := int64(0), int64(0), int64(0), int64(0)
 	for i := range entries {
 		p := &entries[i]
 		if t.Deduplicates() {
@@ -117,6 +122,10 @@ func (b *Broker) roomForPublish(t *topic.Topic, entries []publishing) *Error {
 		copies := max(1, b.copiesKept(t, p))
 		messages += copies
 		bytes += copies * p.size()
+		once += p.size()
+	}
+	if err := b.topicFull(t, once); err != nil {
+		return err
 	}
 	if idsMax > 0 && ids > 0 && t.Deduplication.CountLive(b.now)+ids > idsMax {
 		return refusal.New(refusal.Throttled, "The topic remembers as many deduplication ids as MaxDeduplicationEntries allows. "+
@@ -127,6 +136,28 @@ func (b *Broker) roomForPublish(t *topic.Topic, entries []publishing) *Error {
 		return nil
 	}
 	return overQuota(refusal.Throttled, has)
+}
+
+// topicFull refuses messages with which the queues of a topic would hold more than its
+// MaxSizeInMegabytes. No bytes are never too many: all messages are duplicates.
+func (b *Broker) topicFull(t *topic.Topic, bytes int64) *Error {
+	limit := t.Attributes.SizeMax()
+	if limit == 0 || bytes == 0 || b.usage.Bytes()+bytes <= limit { // most topics need no look at their queues
+		return nil
+	}
+	held := int64(0)
+	t.ScanSubscriptions(func(s *topic.Subscription) bool {
+		if q, ok := b.queues.Get(s.Queue); ok {
+			held += q.sums.contentBytes
+		}
+		return true
+	})
+	if held+bytes <= limit {
+		return nil
+	}
+	return refusal.New(refusal.QuotaExceeded, "The queues of the topic hold ", strconv.FormatInt(held, 10),
+		" bytes of messages, and its MaxSizeInMegabytes allows ", strconv.FormatInt(limit, 10),
+		". Nothing was published: retry when some were deleted.")
 }
 
 // copiesKept counts the copies that a topic stores itself: one in its archive, and one for each

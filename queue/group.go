@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -266,7 +267,7 @@ const (
 	GroupDelayed                          // the queue's delay hides its first message
 	GroupDeadLetter                       // the next receive moves its first message to the dead-letter queue
 	GroupAtLimit                          // ready, but the queue has reached its in-flight limit
-	GroupPaused                           // ready, but the queue has DeliveryPaused
+	GroupPaused                           // ready, but receives get nothing from the queue
 )
 
 // GroupInfo describes a message group for an operator.
@@ -347,7 +348,7 @@ func (v View) group(q *Queue, name string) GroupInfo {
 		g.State, g.Until, g.ReceivedAt = GroupInFlight, q.availableAt(first), first.delivery.receivedAt
 	case q.availableAt(first) > v.b.now:
 		g.State, g.Until = GroupDelayed, q.availableAt(first)
-	case q.attributes.DeliveryPaused:
+	case q.attributes.Withheld() != attributes.NotWithheld:
 		g.State = GroupPaused
 	case q.inFlight() >= limits.InFlightMax:
 		g.State = GroupAtLimit

@@ -261,6 +261,9 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 	if c.RepeatedSince != 0 && !t.Remembers(c.RepeatedSince, b.now) {
 		return nil, refusal.New(refusal.UnsupportedOperation, "The topic can no longer detect whether it accepted this publish before.")
 	}
+	if s := t.Attributes.Status; s.RefusesSends() {
+		return nil, refusal.New(refusal.EntityDisabled, "Sending to the topic is disabled: its EntityStatus is ", s.String(), ".")
+	}
 	entries := make([]publishing, len(c.Entries))
 	for i := range entries {
 		var err *Error

@@ -80,6 +80,9 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	if err := q.refusesRemoval(); err != nil {
+		return nil, err
+	}
 	if len(c.Handles) == 1 && !c.Batch {
 		if err := c.delete(b, q, c.Handles[0]); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -70,6 +71,9 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	if err := q.refusesRemoval(); err != nil {
+		return nil, err
+	}
 	if c.Options != nil {
 		return c.Options.receive(b, q, c)
 	}
@@ -112,6 +116,16 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	return b.deliver(q, s.deliver, d), nil
 }
 
+// refusesRemoval returns the error of a queue whose status keeps all messages in it. Receivers can
+// still give messages back and renew their locks.
+func (q *Queue) refusesRemoval() *Error {
+	if !q.attributes.Status.RefusesReceives() {
+		return nil
+	}
+	return refusal.New(refusal.EntityDisabled, "Receiving from the queue is disabled: its EntityStatus is ",
+		q.attributes.Status.String(), ".")
+}
+
 // MessagesReceived answers ReceiveMessages.
 type MessagesReceived struct {
 	Messages []ReceivedMessage
@@ -142,7 +156,7 @@ func (MessagesReceived) result() {}
 
 // deliverable reports whether a receive now would deliver or dead-letter a message.
 func (q *Queue) deliverable(now Timestamp) bool {
-	return !q.attributes.DeliveryPaused && q.inFlight() < limits.InFlightMax && q.available(now)
+	return q.attributes.Withheld() == attributes.NotWithheld && q.inFlight() < limits.InFlightMax && q.available(now)
 }
 
 // inFlight counts the messages in flight.

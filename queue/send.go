@@ -140,6 +140,9 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
 		return nil, refusal.New(refusal.UnsupportedOperation, "The queue can no longer detect whether it accepted this send before.")
 	}
+	if err := q.refusesSends(); err != nil {
+		return nil, err
+	}
 	if err := checkSendBatch(&q.attributes, c); err != nil {
 		return nil, err
 	}

@@ -58,6 +58,14 @@ func checkBatchBytes(c *SendMessages) *Error {
 	return nil
 }
 
+// refusesSends returns the error of a queue whose status refuses messages from clients.
+func (q *Queue) refusesSends() *Error {
+	if !q.attributes.Status.RefusesSends() {
+		return nil
+	}
+	return refusal.New(refusal.EntityDisabled, "Sending to the queue is disabled: its EntityStatus is ", q.attributes.Status.String(), ".")
+}
+
 func needsGroupID(a *QueueAttributes) bool { return a.FIFO && !a.GroupOptional }
 
 func needsDeduplicationID(a *QueueAttributes) bool {

@@ -62,6 +62,9 @@ func (c *AcceptSession) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	if err := q.refusesRemoval(); err != nil {
+		return nil, err
+	}
 	if !q.hasSessions() {
 		return nil, noSessions()
 	}

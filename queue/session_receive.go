@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -226,7 +227,7 @@ func (v View) SessionAttemptKnown(queue, id string) bool {
 // SessionFree reports whether AcceptSession without an id would lock a session.
 func (v View) SessionFree(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
-	if !ok || !q.hasSessions() || q.attributes.DeliveryPaused {
+	if !ok || !q.hasSessions() || q.attributes.Withheld() != attributes.NotWithheld {
 		return false
 	}
 	_, free := q.freeSession(v.b.now)
@@ -244,7 +245,7 @@ func (v View) SessionDeliverable(queue string, s SessionRef) bool {
 	if err != nil {
 		return true
 	}
-	if q.attributes.DeliveryPaused || q.inFlight() >= limits.InFlightMax {
+	if q.attributes.Withheld() != attributes.NotWithheld || q.inFlight() >= limits.InFlightMax {
 		return false
 	}
 	next := selection{q: q, now: v.b.now, limit: 1, redrive: v.b.redriveRule(q)}

@@ -75,6 +75,10 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	if changed.DelaySeconds < q.attributes.DelaySeconds || q.attributes.DeliveryPaused && !changed.DeliveryPaused {
 		q.groups.sessions.Wake()
 	}
+	if changed.Status != q.attributes.Status { // waiting receives are refused, or may get messages
+		q.groups.sessions.Wake()
+		b.emit(MessagesAvailable, q.name, 0)
+	}
 	q.attributes = changed
 	b.access = b.access.WithQueuePolicy(q.name, changed.Policy)
 	q.deduplication.SetRules(changed.Deduplication, b.now)

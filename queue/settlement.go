@@ -149,6 +149,9 @@ func (c *DeadLetter) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	if err := q.refusesRemoval(); err != nil {
+		return nil, err
+	}
 	if b.redriveRule(q).target == nil {
 		return nil, refusal.New(refusal.UnsupportedOperation, "The queue has no dead-letter queue.")
 	}
@@ -277,6 +280,9 @@ func (c *Defer) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	if err := q.refusesRemoval(); err != nil {
+		return nil, err
+	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
 	for i, handle := range c.Handles {
 		m, err := b.lockedMessage(q, handle, c.Session)
@@ -341,6 +347,9 @@ func (c *ReceiveDeferred) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
+	}
+	if err := q.refusesRemoval(); err != nil {
+		return nil, err
 	}
 	timeout := logtime.Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))
 	d := delivery{receivedAt: b.now, visibleAt: b.now.Add(timeout), deferred: true}

@@ -256,6 +256,12 @@ func (v View) Deliverable(queue string) bool {
 	return ok && q.deliverable(v.b.now)
 }
 
+// ReceivesRefused reports whether the status of the queue refuses receives.
+func (v View) ReceivesRefused(queue string) bool {
+	q, ok := v.b.queues.Get(queue)
+	return ok && q.refusesRemoval() != nil
+}
+
 // Overdue reports whether a due timer, schedule or session lock of the queue has not expired yet, or a
 // topic has not published what is due: Deliverable may then miss a message.
 func (v View) Overdue(queue string) bool {

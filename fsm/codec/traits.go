@@ -115,7 +115,7 @@ var (
 		},
 		Worth: func(cmd queue.Command, v queue.View) bool {
 			receive := cmd.(*queue.ReceiveMessages)
-			again := receive.AttemptIDGiven && v.AttemptKnown(receive.Queue, receive.AttemptID)
+			again := v.ReceivesRefused(receive.Queue) || receive.AttemptIDGiven && v.AttemptKnown(receive.Queue, receive.AttemptID)
 			if receive.InSession() {
 				return again || v.SessionDeliverable(receive.Queue, receive.Options.Session)
 			}
@@ -129,7 +129,8 @@ var (
 		Place: func(cmd queue.Command) WaitingPlace { return WaitingPlace{Queue: cmd.QueueName(), Accept: true} },
 		Worth: func(cmd queue.Command, v queue.View) bool {
 			c := cmd.(*queue.AcceptSession)
-			return v.SessionFree(c.Queue) || !v.HasSessions(c.Queue) || c.AttemptIDGiven && v.SessionAttemptKnown(c.Queue, c.AttemptID)
+			return v.SessionFree(c.Queue) || !v.HasSessions(c.Queue) || v.ReceivesRefused(c.Queue) ||
+				c.AttemptIDGiven && v.SessionAttemptKnown(c.Queue, c.AttemptID)
 		},
 		Nothing: queue.SessionLocked{},
 	}

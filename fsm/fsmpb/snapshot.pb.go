@@ -718,6 +718,8 @@ type QueueAttributes struct {
 	DeliveryPaused          bool                   `protobuf:"varint,21,opt,name=delivery_paused,json=deliveryPaused" json:"delivery_paused,omitempty"`
 	TimeToLiveSeconds       int64                  `protobuf:"varint,24,opt,name=time_to_live_seconds,json=timeToLiveSeconds" json:"time_to_live_seconds,omitempty"`
 	DeadLetterExpired       bool                   `protobuf:"varint,25,opt,name=dead_letter_expired,json=deadLetterExpired" json:"dead_letter_expired,omitempty"`
+	Status                  uint32                 `protobuf:"varint,26,opt,name=status" json:"status,omitempty"`
+	SizeMegabytesMax        int64                  `protobuf:"varint,27,opt,name=size_megabytes_max,json=sizeMegabytesMax" json:"size_megabytes_max,omitempty"`
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -911,6 +913,20 @@ func (x *QueueAttributes) GetDeadLetterExpired() bool {
 		return x.DeadLetterExpired
 	}
 	return false
+}
+
+func (x *QueueAttributes) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *QueueAttributes) GetSizeMegabytesMax() int64 {
+	if x != nil {
+		return x.SizeMegabytesMax
+	}
+	return 0
 }
 
 type Encryption struct {
@@ -2103,6 +2119,8 @@ type TopicAttributes struct {
 	ReservedAttributes bool                `protobuf:"varint,14,opt,name=reserved_attributes,json=reservedAttributes" json:"reserved_attributes,omitempty"`
 	ServiceBus         bool                `protobuf:"varint,15,opt,name=service_bus,json=serviceBus" json:"service_bus,omitempty"`
 	TimeToLiveSeconds  int64               `protobuf:"varint,16,opt,name=time_to_live_seconds,json=timeToLiveSeconds" json:"time_to_live_seconds,omitempty"`
+	Status             uint32              `protobuf:"varint,17,opt,name=status" json:"status,omitempty"`
+	SizeMegabytesMax   int64               `protobuf:"varint,18,opt,name=size_megabytes_max,json=sizeMegabytesMax" json:"size_megabytes_max,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2245,6 +2263,20 @@ func (x *TopicAttributes) GetServiceBus() bool {
 func (x *TopicAttributes) GetTimeToLiveSeconds() int64 {
 	if x != nil {
 		return x.TimeToLiveSeconds
+	}
+	return 0
+}
+
+func (x *TopicAttributes) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *TopicAttributes) GetSizeMegabytesMax() int64 {
+	if x != nil {
+		return x.SizeMegabytesMax
 	}
 	return 0
 }
@@ -3319,7 +3351,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\bfired_at\x18\v \x01(\x03R\afiredAt\x12%\n" +
 	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\x12\x1b\n" +
 	"\tlast_lock\x18\r \x01(\x04R\blastLock\x12\x1b\n" +
-	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\x9c\b\n" +
+	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\xe2\b\n" +
 	"\x0fQueueAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12#\n" +
 	"\rdelay_seconds\x18\x02 \x01(\x03R\fdelaySeconds\x120\n" +
@@ -3349,7 +3381,9 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"extensions\x12'\n" +
 	"\x0fdelivery_paused\x18\x15 \x01(\bR\x0edeliveryPaused\x12/\n" +
 	"\x14time_to_live_seconds\x18\x18 \x01(\x03R\x11timeToLiveSeconds\x12.\n" +
-	"\x13dead_letter_expired\x18\x19 \x01(\bR\x11deadLetterExpired\"\x84\x01\n" +
+	"\x13dead_letter_expired\x18\x19 \x01(\bR\x11deadLetterExpired\x12\x16\n" +
+	"\x06status\x18\x1a \x01(\rR\x06status\x12,\n" +
+	"\x12size_megabytes_max\x18\x1b \x01(\x03R\x10sizeMegabytesMax\"\x84\x01\n" +
 	"\n" +
 	"Encryption\x12)\n" +
 	"\x11kms_master_key_id\x18\x01 \x01(\tR\x0ekmsMasterKeyId\x12*\n" +
@@ -3482,7 +3516,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	" \x01(\x03R\n" +
 	"deadBefore\x12%\n" +
 	"\x0earchived_since\x18\v \x01(\x03R\rarchivedSince\x12\x1b\n" +
-	"\tforgot_at\x18\f \x01(\x03R\bforgotAt\"\xa9\x05\n" +
+	"\tforgot_at\x18\f \x01(\x03R\bforgotAt\"\xef\x05\n" +
 	"\x0fTopicAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x16\n" +
@@ -3503,7 +3537,9 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x13reserved_attributes\x18\x0e \x01(\bR\x12reservedAttributes\x12\x1f\n" +
 	"\vservice_bus\x18\x0f \x01(\bR\n" +
 	"serviceBus\x12/\n" +
-	"\x14time_to_live_seconds\x18\x10 \x01(\x03R\x11timeToLiveSeconds\"y\n" +
+	"\x14time_to_live_seconds\x18\x10 \x01(\x03R\x11timeToLiveSeconds\x12\x16\n" +
+	"\x06status\x18\x11 \x01(\rR\x06status\x12,\n" +
+	"\x12size_megabytes_max\x18\x12 \x01(\x03R\x10sizeMegabytesMax\"y\n" +
 	"\x10DeliveryFeedback\x12!\n" +
 	"\fsuccess_role\x18\x01 \x01(\tR\vsuccessRole\x12!\n" +
 	"\ffailure_role\x18\x02 \x01(\tR\vfailureRole\x12\x1f\n" +

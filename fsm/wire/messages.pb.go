@@ -4106,6 +4106,12 @@ func SizeQueueAttributes(m *attributes.Queue) (n int) {
 	if m.DeadLetterExpired {
 		n += 3
 	}
+	if m.Status != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.Status))
+	}
+	if m.SizeMegabytesMax != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.SizeMegabytesMax))
+	}
 	return n
 }
 
@@ -4191,6 +4197,14 @@ func AppendQueueAttributes(b []byte, m *attributes.Queue) []byte {
 	if m.DeadLetterExpired {
 		b = append(b, 0xc8, 0x1, 1)
 	}
+	if m.Status != 0 {
+		b = append(b, 0xd0, 0x1)
+		b = protowire.AppendVarint(b, uint64(m.Status))
+	}
+	if m.SizeMegabytesMax != 0 {
+		b = append(b, 0xd8, 0x1)
+		b = protowire.AppendVarint(b, uint64(m.SizeMegabytesMax))
+	}
 	return b
 }
 
@@ -4252,6 +4266,10 @@ func ReadQueueAttributes(r Reader, m *attributes.Queue) error {
 			m.TimeToLiveSeconds = int64(r.number())
 		case 200: // dead_letter_expired
 			m.DeadLetterExpired = r.number() != 0
+		case 208: // status
+			m.Status = attributes.Status(r.narrow(255, "status"))
+		case 216: // size_megabytes_max
+			m.SizeMegabytesMax = int64(r.number())
 		default:
 			r.skip()
 		}
@@ -7933,6 +7951,12 @@ func SizeTopicAttributes(m *attributes.Topic) (n int) {
 	if m.TimeToLiveSeconds != 0 {
 		n += 2 + protowire.SizeVarint(uint64(m.TimeToLiveSeconds))
 	}
+	if m.Status != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.Status))
+	}
+	if m.SizeMegabytesMax != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.SizeMegabytesMax))
+	}
 	return n
 }
 
@@ -7999,6 +8023,14 @@ func AppendTopicAttributes(b []byte, m *attributes.Topic) []byte {
 		b = append(b, 0x80, 0x1)
 		b = protowire.AppendVarint(b, uint64(m.TimeToLiveSeconds))
 	}
+	if m.Status != 0 {
+		b = append(b, 0x88, 0x1)
+		b = protowire.AppendVarint(b, uint64(m.Status))
+	}
+	if m.SizeMegabytesMax != 0 {
+		b = append(b, 0x90, 0x1)
+		b = protowire.AppendVarint(b, uint64(m.SizeMegabytesMax))
+	}
 	return b
 }
 
@@ -8049,6 +8081,10 @@ func ReadTopicAttributes(r Reader, m *attributes.Topic) error {
 			m.ServiceBus = r.number() != 0
 		case 128: // time_to_live_seconds
 			m.TimeToLiveSeconds = int64(r.number())
+		case 136: // status
+			m.Status = attributes.Status(r.narrow(255, "status"))
+		case 144: // size_megabytes_max
+			m.SizeMegabytesMax = int64(r.number())
 		default:
 			r.skip()
 		}

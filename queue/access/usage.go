@@ -89,6 +89,15 @@ func (u Usages) Of(owner string) *Usage {
 	return of
 }
 
+// Bytes returns the bytes of all accounts.
+func (u Usages) Bytes() (bytes int64) {
+	u.byAccount.Scan(func(_ string, of *Usage) bool {
+		bytes += of.Bytes
+		return true
+	})
+	return bytes
+}
+
 // Counted returns the usage that counts against the quota of an account.
 func (u Usages) Counted(owner string) Amount {
 	if of, ok := u.byAccount.Get(owner); ok {

@@ -39,6 +39,8 @@ type Queue struct {
 	DeliveryPaused          bool
 	TimeToLiveSeconds       int64 // DefaultTimeToLiveSeconds; 0: RetentionSeconds counts instead
 	DeadLetterExpired       bool  // DeadLetterOnExpiration
+	Status                  Status
+	SizeMegabytesMax        int64 // MaxSizeInMegabytes; 0: no limit
 	Profile                 Profile
 	// Extensions records which extension attributes were set, or preset by a profile: only those
 	// are listed (decision 20).
@@ -77,6 +79,50 @@ func bounded(asked logtime.Duration, seconds int64) logtime.Duration {
 	}
 	return asked
 }
+
+// Status is the EntityStatus of a queue or topic.
+type Status uint8
+
+// States; the numbers are stored in snapshots.
+const (
+	StatusActive          Status = 0
+	StatusDisabled        Status = 1
+	StatusSendDisabled    Status = 2
+	StatusReceiveDisabled Status = 3
+)
+
+// RefusesSends reports whether the queue or topic takes no messages from clients.
+func (s Status) RefusesSends() bool { return s == StatusDisabled || s == StatusSendDisabled }
+
+// RefusesReceives reports whether receivers can neither get nor remove messages.
+func (s Status) RefusesReceives() bool { return s == StatusDisabled || s == StatusReceiveDisabled }
+
+// String returns the value of EntityStatus.
+func (s Status) String() string { return statuses[s].text }
+
+// Withheld is the reason for which receives from a queue get no messages.
+type Withheld uint8
+
+// Reasons, the strongest first.
+const (
+	NotWithheld Withheld = iota
+	WithheldPaused
+	WithheldDisabled
+)
+
+// Withheld returns why receives get no messages.
+func (a *Queue) Withheld() Withheld {
+	switch {
+	case a.DeliveryPaused:
+		return WithheldPaused
+	case a.Status.RefusesReceives():
+		return WithheldDisabled
+	}
+	return NotWithheld
+}
+
+// SizeMax returns the most bytes of messages that sends may fill; 0: no limit.
+func (a *Queue) SizeMax() int64 { return a.SizeMegabytesMax << megabyteShift }
 
 // Encryption holds the SSE attributes, which are stored and returned only.
 type Encryption struct {
@@ -118,6 +164,8 @@ const (
 	extensionTimeToLive      ExtensionSet = 1 << 14
 	extensionDeadLetterTTL   ExtensionSet = 1 << 15
 	extensionTopicScope      ExtensionSet = 1 << 16 // DeduplicationScope, which is no extension on queues
+	extensionStatus          ExtensionSet = 1 << 17
+	extensionSizeMax         ExtensionSet = 1 << 18
 )
 
 // Defaults. MaximumMessageSize is that of AWS since August 2025; the windows are the five minutes

@@ -26,6 +26,8 @@ const (
 	nameProfile              = "CompatibilityProfile"
 	namePurgeClears          = "PurgeClearsDeduplicationHistory"
 	nameReceiveCompatibility = "ReceiveCompatibility"
+	nameSizeMax              = "MaxSizeInMegabytes"
+	nameStatus               = "EntityStatus"
 	nameRedriveAllowPolicy   = "RedriveAllowPolicy"
 	nameRedrivePolicy        = "RedrivePolicy"
 	nameReservedEnabled      = "ReservedAttributesEnabled"
@@ -53,6 +55,9 @@ const (
 	kmsKeyIDLengthMax    = 2048 // AWS KMS
 	// entriesMaxMax exceeds the memory of any node and keeps sums with it far from overflow.
 	entriesMaxMax = 1_000_000_000_000
+	// sizeMegabytesMax is a terabyte. A megabyte has 1024 kilobytes, as in Service Bus.
+	sizeMegabytesMax = 1 << 20
+	megabyteShift    = 20
 )
 
 // Values of attributes, with the format version that introduced them, by the number of the value.
@@ -62,6 +67,8 @@ var (
 		deduplication.ScopePartitionKey: {"partitionKey", 1}}
 	contentModes = words{{"IdOverrides", 1}, {"IdAndContent", 1}}
 	groupModes   = words{{"Required", 1}, {"Optional", 1}}
+	statuses     = words{StatusActive: {"Active", 1}, StatusDisabled: {"Disabled", 1}, StatusSendDisabled: {"SendDisabled", 1},
+		StatusReceiveDisabled: {"ReceiveDisabled", 1}}
 )
 
 // ScopeName returns the value of DeduplicationScope for a scope.
@@ -103,6 +110,10 @@ var queueTable = newTable(false,
 	row(NameDeliveryPaused, 1, onAny,
 		"With `true`, receives get no messages until you set it to `false`. Sends, deletions and move tasks go on.",
 		flag(func(a *Queue) *bool { return &a.DeliveryPaused })).as(extensionDeliveryPaused),
+	row(nameStatus, 1, onAny,
+		"With `SendDisabled`, the queue refuses sends. With `ReceiveDisabled`, it refuses receives, completions, deferrals and dead "+
+			"letters by receivers. `Disabled` is both. Messages from topics arrive, and operators can delete and move messages.",
+		choice(statuses, StatusActive, func(a *Queue) *Status { return &a.Status })).as(extensionStatus),
 	row(NameFIFO, 1, onFIFO,
 		"Makes a FIFO queue. Its name ends in `.fifo`.",
 		fifoValue()).atCreation(),
@@ -127,6 +138,10 @@ var queueTable = newTable(false,
 	row("MaximumMessageSize", 1, onAny,
 		"The most bytes that a message may have.",
 		number(messageSizeMin, limits.MessageBytesMax, func(a *Queue) *int64 { return &a.MaximumMessageSize })),
+	row(nameSizeMax, 1, onAny,
+		"The most megabytes (1,048,576 bytes) of bodies and attributes that sends may fill. Beyond, the queue refuses them. "+
+			"Messages from topics and dead letters count and are never refused. `0` means no limit.",
+		number(0, sizeMegabytesMax, func(a *Queue) *int64 { return &a.SizeMegabytesMax })).as(extensionSizeMax),
 	row(nameGroupMode, 1, onFIFONamed,
 		"With `Optional`, a message may have no message group. Such messages do not wait for each other.",
 		either(groupModes, func(a *Queue) *bool { return &a.GroupOptional })).as(extensionGroupMode).atCreation(),

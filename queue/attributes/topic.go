@@ -29,9 +29,15 @@ type Topic struct {
 	ReservedAttributes bool  // ReservedAttributesEnabled
 	ServiceBus         bool  // CompatibilityProfile=servicebus
 	TimeToLiveSeconds  int64 // DefaultTimeToLiveSeconds; 0: as the queues say
+	Status             Status
+	SizeMegabytesMax   int64 // MaxSizeInMegabytes; 0: no limit
 	// Extensions records which extension attributes were set: only those are listed, as on queues.
 	Extensions ExtensionSet
 }
+
+// SizeMax returns the most bytes that the subscribed queues may hold when a message is published; 0: no
+// limit.
+func (a *Topic) SizeMax() int64 { return a.SizeMegabytesMax << megabyteShift }
 
 // SignatureVersion selects the signature of notifications. It is stored and returned only, because
 // notifications are not signed.

@@ -74,6 +74,9 @@ var topicTable = newTable(true, append(feedbackRows(),
 	row("DisplayName", 1, onAny,
 		"Stored and returned for AWS clients. It has at most "+strconv.Itoa(limits.TopicDisplayNameMax)+" characters.",
 		displayNameValue()),
+	row(nameStatus, 1, onAny,
+		"With `SendDisabled` or `Disabled`, the topic refuses messages. Scheduled ones are published when they are due.",
+		choice(statuses[:StatusReceiveDisabled], StatusActive, func(a *Topic) *Status { return &a.Status })).as(extensionStatus),
 	row(nameThroughputScope, 1, onFIFO,
 		"Says within which messages an id must not repeat: those of the topic, or of the message group. `Topic` also stands for "+
 			"the `DeduplicationScope` `partitionKey`.",
@@ -88,6 +91,10 @@ var topicTable = newTable(true, append(feedbackRows(),
 	row(nameGroupMode, 1, onFIFO,
 		"With `Optional`, a message may have no message group. A FIFO queue gets such messages only if it has `Optional`, too.",
 		either(groupModes, func(a *Topic) *bool { return &a.GroupOptional })).as(extensionGroupMode).atCreation(),
+	row(nameSizeMax, 1, onAny,
+		"The most megabytes (1,048,576 bytes) that the queues subscribed to the topic may hold together. Beyond, the topic refuses "+
+			"messages. `0` means no limit.",
+		number(0, sizeMegabytesMax, func(a *Topic) *int64 { return &a.SizeMegabytesMax })).as(extensionSizeMax),
 	row(NamePolicy, 1, onAny, "The access policy of the topic.",
 		text(takesPolicy(policy.AccessGrammar), func(a *Topic) *string { return &a.Policy }, func(s setting) *refusal.Error {
 			if !policy.IsAccess(s.value) {

@@ -185,6 +185,11 @@ func (s *state) messages() {
 	s.queue("q.fifo", "paused")
 	s.group("q.fifo", "g", "paused")
 	s.message("q.fifo", first, "paused")
+	s.set("q.fifo", "DeliveryPaused", "false")
+	s.set("q.fifo", "EntityStatus", "ReceiveDisabled")
+	s.queue("q.fifo", "disabled", "Receiving from the queue is disabled: receives get no messages. Sends go on.")
+	s.group("q.fifo", "g", "disabled")
+	s.message("q.fifo", first, "disabled")
 
 	s.create("slow.fifo", "DelaySeconds", "900", "MessageRetentionPeriod", "600")
 	delayed := s.send("slow.fifo", "g", "1")

@@ -58,9 +58,10 @@ func OfGroup(v queue.View, name string, g *queue.GroupInfo) Explanation {
 		e.Summary = "The queue has reached its limit of messages in flight."
 		e.Next = "Messages of the group are delivered when others are deleted or become visible."
 	case queue.GroupPaused:
-		e.Summary = "Deliveries of the queue are paused, so receives do not get " + head + " and no others."
-		e.Next = "Resume the queue to deliver it."
-		e.command("resumes the deliveries", "queue", "resume", name)
+		a, _ := v.Typed(name)
+		w := withheld(name, &a)
+		e.State, e.Summary, e.Next = w.state, w.because+", so receives do not get "+head+" and no others.", w.next
+		e.command(w.effect, w.command...)
 	case queue.GroupReady:
 		e.Summary = fmt.Sprintf("Nothing holds the group: the next receive can get %s unless other groups come first.", head)
 		e.Then = Deliver
@@ -68,7 +69,7 @@ func OfGroup(v queue.View, name string, g *queue.GroupInfo) Explanation {
 		e.Summary = "The group has no messages to receive and no receiver."
 		e.detail("Scheduled and deferred messages are not part of their group.")
 	}
-	e.pausedToo(v, name, g.State)
+	e.withheldToo(v, name, g.State)
 	if g.State == queue.GroupInFlight || g.State == queue.GroupDelayed {
 		e.expires(&first)
 	}
@@ -95,14 +96,16 @@ func (e *Explanation) expires(m *queue.StoredMessage) {
 	e.Next = "Before that, at " + clock(m.ExpiresAt) + ", its retention ends and it is deleted."
 }
 
-// pausedToo adds that a queue is paused when something else holds the message as well.
-func (e *Explanation) pausedToo(v queue.View, name string, state queue.GroupState) {
-	if a, err := v.Typed(name); err != nil || !a.DeliveryPaused || state == queue.GroupPaused {
+// withheldToo adds that receives get nothing from a queue when something else holds the message as well.
+func (e *Explanation) withheldToo(v queue.View, name string, state queue.GroupState) {
+	a, err := v.Typed(name)
+	w := withheld(name, &a)
+	if err != nil || w.state == "" || state == queue.GroupPaused {
 		return
 	}
-	e.detail("Deliveries of the queue are paused, too: receives get no messages until you resume it.")
+	e.detail("%s, too: receives get no messages.", w.because)
 	e.Then = Nothing
-	e.command("resumes the deliveries", "queue", "resume", name)
+	e.command(w.effect, w.command...)
 }
 
 // deadLetterQueue returns the name of the dead-letter queue after a blank.

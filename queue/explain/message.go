@@ -96,11 +96,11 @@ func (e *Explanation) inFlight(v queue.View, name string, m *queue.StoredMessage
 // available explains a message at the head of its line.
 func (e *Explanation) available(v queue.View, name string, m *queue.StoredMessage, attributes *queue.QueueAttributes) {
 	stats, _ := v.Stats(name)
+	w := withheld(name, attributes)
 	switch {
-	case attributes.DeliveryPaused:
-		e.State, e.Summary = "paused", "The message could be delivered, but deliveries of the queue are paused."
-		e.Next = "Resume the queue to deliver it."
-		e.command("resumes the deliveries", "queue", "resume", name)
+	case w.state != "":
+		e.State, e.Summary, e.Next = w.state, w.because+": receives do not get the message.", w.next
+		e.command(w.effect, w.command...)
 	case stats.NotVisible >= limits.InFlightMax:
 		e.State, e.Summary = "limit", "The message could be delivered, but the queue has reached its limit of messages in flight."
 		e.Next = "It is delivered when messages in flight are deleted or become visible."
@@ -116,9 +116,9 @@ func (e *Explanation) available(v queue.View, name string, m *queue.StoredMessag
 
 // facts adds what is true in every state.
 func (e *Explanation) facts(v queue.View, name string, m *queue.StoredMessage, attributes *queue.QueueAttributes) {
-	if attributes.DeliveryPaused && e.State != "paused" {
-		e.detail("Deliveries of the queue are paused: receives get no messages until you resume it.")
-		e.command("resumes the deliveries", "queue", "resume", name)
+	if w := withheld(name, attributes); w.state != "" && e.State != w.state {
+		e.detail("%s: receives get no messages.", w.because)
+		e.command(w.effect, w.command...)
 		if e.Then != Enqueue {
 			e.Then = Nothing
 		}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
@@ -11,13 +12,16 @@ func Queue(v queue.View, name string) (Explanation, *queue.Error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	attributes, _ := v.Typed(name)
+	typed, _ := v.Typed(name)
+	w := withheld(name, &typed)
 	var e Explanation
 	switch {
-	case attributes.DeliveryPaused:
-		e.State, e.Summary = "paused", "Deliveries of the queue are paused: receives get no messages. Sends go on."
-		e.Next = "Receives get messages again when you resume the queue."
-		e.command("resumes the deliveries", "queue", "resume", name)
+	case w.state != "":
+		e.State, e.Summary, e.Next = w.state, w.because+": receives get no messages.", w.next
+		if !typed.Status.RefusesSends() {
+			e.Summary += " Sends go on."
+		}
+		e.command(w.effect, w.command...)
 	case v.Deliverable(name):
 		e.State, e.Summary, e.Then = "ready", "Receives get messages now.", Deliver
 		e.Next = "The next receive takes the message that has been available the longest."
@@ -35,11 +39,33 @@ func Queue(v queue.View, name string) (Explanation, *queue.Error) {
 	return e, nil
 }
 
+// withholding says why receives get no messages of a queue, and which command changes that.
+type withholding struct {
+	state   string // empty: they get messages
+	because string // without a point
+	next    string
+	effect  string
+	command []string
+}
+
+func withheld(name string, a *queue.QueueAttributes) withholding {
+	switch a.Withheld() {
+	case attributes.WithheldPaused:
+		return withholding{"paused", "Deliveries of the queue are paused", "Receives get messages again when you resume the queue.",
+			"resumes the deliveries", []string{"queue", "resume", name}}
+	case attributes.WithheldDisabled:
+		return withholding{"disabled", "Receiving from the queue is disabled", "Receives get messages again when you activate the queue.",
+			"activates the queue", []string{"queue", "update", name, "--attribute", "EntityStatus=Active"}}
+	case attributes.NotWithheld:
+	}
+	return withholding{}
+}
+
 // waiting explains a queue with messages of which a receive gets none.
 func (e *Explanation) waiting(v queue.View, name string, stats *queue.QueueStats) {
-	attributes, _ := v.Typed(name)
+	typed, _ := v.Typed(name)
 	switch {
-	case attributes.FIFO && stats.BlockedGroups > 0 && stats.BlockedGroups == stats.Groups:
+	case typed.FIFO && stats.BlockedGroups > 0 && stats.BlockedGroups == stats.Groups:
 		e.State = "blocked"
 		e.Summary = "All " + count(stats.Groups, "message group") + " with messages are blocked: receivers hold them."
 		e.Next = "A group delivers again when its receiver deletes or releases its messages."

@@ -15,13 +15,22 @@ func Deduplication(v queue.View, name string, id queue.DeduplicationID) (Explana
 		return Explanation{}, err
 	}
 	a, _ := v.Typed(name)
+	e := deduplication(v, name, id, &a, known, found)
+	if a.Status.RefusesSends() {
+		e.Next = "A send with the id is refused, because sending to the queue is disabled."
+	}
+	return e, nil
+}
+
+func deduplication(v queue.View, name string, id queue.DeduplicationID, a *queue.QueueAttributes, known queue.KnownID, found bool,
+) Explanation {
 	if !a.FIFO {
 		return Explanation{State: "off", Summary: "The queue is a standard queue, which drops no duplicates.",
-			Next: "A send with the id is accepted."}, nil
+			Next: "A send with the id is accepted."}
 	}
 	if a.Deduplication.Disabled {
 		return Explanation{State: "off", Summary: "DeduplicationEnabled of the queue is false, so that it drops no duplicates.",
-			Next: "A send with the id is accepted."}, nil
+			Next: "A send with the id is accepted."}
 	}
 	e := ofKnownID(known, found, "send", "queue", a.Deduplication.WindowSeconds)
 	if !found {
@@ -33,7 +42,7 @@ func Deduplication(v queue.View, name string, id queue.DeduplicationID) (Explana
 			e.State, e.Next = "full", "A send with the id is refused with OverLimit, because the queue remembers as many ids as it may."
 			e.command("removes the limit", "queue", "update", name, "--attribute", "MaxDeduplicationEntries=0")
 		}
-		return e, nil
+		return e
 	}
 	e.detail("The first message is now %s.", known.State)
 	words := []string{"dedup", "forget", name, id.ID}
@@ -44,7 +53,7 @@ func Deduplication(v queue.View, name string, id queue.DeduplicationID) (Explana
 		words = append(words, "--partition-key", id.PartitionKey)
 	}
 	e.command("lets the id be sent again at once", words...)
-	return e, nil
+	return e
 }
 
 // TopicDeduplication explains whether a FIFO topic would drop a publish with a deduplication id.
@@ -68,6 +77,9 @@ func TopicDeduplication(v queue.View, name string, id queue.DeduplicationID) (Ex
 		e.command("cancels it, and lets the id be published again", "topic", "cancel", name, known.Sequence.String(), "--forget")
 	}
 	e.detail("Each subscribed FIFO queue remembers ids of its own, too, and may drop the delivery.")
+	if a.Status.RefusesSends() {
+		e.Next = "A publish with the id is refused, because sending to the topic is disabled."
+	}
 	return e, nil
 }
 

@@ -51,7 +51,8 @@ const (
 	RuleLimitExceeded         Code = 36
 )
 
-// Codes for scheduled and deferred messages, sessions and deduplication ids.
+// Codes for scheduled and deferred messages, sessions, deduplication ids, and the status and size of
+// queues and topics.
 const (
 	MessageNotFound        Code = 40
 	MessageLockLost        Code = 41
@@ -59,6 +60,8 @@ const (
 	SessionLockLost        Code = 43
 	DeduplicationIDUnknown Code = 44
 	MessageInFlight        Code = 45
+	EntityDisabled         Code = 46
+	QuotaExceeded          Code = 47
 )
 
 // Codes of IAM, for access keys, user policies and accounts.

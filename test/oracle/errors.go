@@ -54,6 +54,8 @@ var codeNames = map[refusal.Code]string{
 	refusal.SessionLockLost:              "SessionLockLost",
 	refusal.DeduplicationIDUnknown:       "DeduplicationIDUnknown",
 	refusal.MessageInFlight:              "MessageInFlight",
+	refusal.EntityDisabled:               "EntityDisabled",
+	refusal.QuotaExceeded:                "QuotaExceeded",
 	refusal.NoSuchEntity:                 "NoSuchEntity",
 	refusal.EntityAlreadyExists:          "EntityAlreadyExists",
 	refusal.MalformedPolicyDocument:      "MalformedPolicyDocument",

@@ -81,6 +81,8 @@ var failures = map[refusal.Code]failure{
 	refusal.SessionLockLost:              {codes.Aborted, "SessionLockLost"},
 	refusal.DeduplicationIDUnknown:       {codes.NotFound, "DeduplicationIdUnknown"},
 	refusal.MessageInFlight:              {codes.FailedPrecondition, "MessageInFlight"},
+	refusal.EntityDisabled:               {codes.FailedPrecondition, "EntityDisabled"},
+	refusal.QuotaExceeded:                {codes.ResourceExhausted, "QuotaExceeded"},
 	// No method of this API can cause these two.
 	refusal.InvalidFormatVersion:  {codes.Internal, reasonInternal},
 	refusal.InvalidClusterSetting: {codes.Internal, reasonInternal},

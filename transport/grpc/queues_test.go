@@ -200,7 +200,7 @@ func everyCode() (all []refusal.Code) {
 	for code := refusal.QueueDoesNotExist; code <= refusal.AuthorizationError; code++ {
 		all = append(all, code)
 	}
-	for code := refusal.MessageNotFound; code <= refusal.MessageInFlight; code++ {
+	for code := refusal.MessageNotFound; code <= refusal.QuotaExceeded; code++ {
 		all = append(all, code)
 	}
 	return all

@@ -36,6 +36,7 @@ const (
 	sessionCannotBeLocked = vendor + "session-cannot-be-locked"
 	sessionNotFound       = vendor + "session-not-found"
 	entityAlreadyExists   = vendor + "entity-already-exists"
+	entityDisabled        = vendor + "entity-disabled"
 )
 
 // conditions has the conditions of refusals. Any other refusal is an argumentError.
@@ -56,6 +57,8 @@ var conditions = map[refusal.Code]string{
 	refusal.BatchRequestTooLong:    messageSizeExceeded,
 	refusal.RequestThrottled:       serverBusy,
 	refusal.UnsupportedOperation:   notAllowed,
+	refusal.EntityDisabled:         entityDisabled,
+	refusal.QuotaExceeded:          resourceLimitExceeded,
 }
 
 func failure(condition, description string) *wire.Error {

@@ -43,6 +43,8 @@ var forms = map[refusal.Code]aws.Form{
 	refusal.BatchEntryIDsNotDistinct:     form("BatchEntryIdsNotDistinct", 400),
 	refusal.InvalidBatchEntryID:          form("InvalidBatchEntryId", 400),
 	refusal.BatchRequestTooLong:          form("BatchRequestTooLong", 400),
+	refusal.EntityDisabled:               form("EntityDisabled", 403),
+	refusal.QuotaExceeded:                form("QuotaExceeded", 403),
 	// Package cluster reports this error of a repeated publish as an unknown outcome.
 	refusal.UnsupportedOperation: internalForm,
 }

@@ -42,6 +42,8 @@ var forms = map[refusal.Code]aws.Form{
 	refusal.InvalidParameterValue:        form(aws.Coral+"InvalidParameterValueException", "InvalidParameterValue", 400),
 	refusal.MissingRequiredParameter:     form(aws.Coral+"MissingRequiredParameterException", "MissingParameter", 400),
 	refusal.RequestThrottled:             form(model+"RequestThrottled", "RequestThrottled", 403),
+	refusal.EntityDisabled:               form(model+"EntityDisabled", "EntityDisabled", 403),
+	refusal.QuotaExceeded:                form(model+"QuotaExceeded", "QuotaExceeded", 403),
 	// No action of this API can cause these two.
 	refusal.InvalidFormatVersion:  aws.InternalForm,
 	refusal.InvalidClusterSetting: aws.InternalForm,

@@ -173,8 +173,13 @@ func TestErrorTableMatchesTheSDK(t *testing.T) {
 			t.Errorf("got %+v, want %+v", form, want)
 		}
 	}
-	if len(forms) != int(refusal.InvalidClusterSetting) {
-		t.Errorf("%d lines for %d codes", len(forms), refusal.InvalidClusterSetting)
+	for _, ours := range []refusal.Code{refusal.EntityDisabled, refusal.QuotaExceeded} {
+		if forms[ours].Code == "" {
+			t.Errorf("code %d has no line in the table", ours)
+		}
+	}
+	if len(forms) != int(refusal.InvalidClusterSetting)+2 {
+		t.Errorf("%d lines for %d codes and 2 of ours", len(forms), refusal.InvalidClusterSetting)
 	}
 }
 

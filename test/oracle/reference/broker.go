@@ -39,10 +39,13 @@ type Queue struct {
 	// quietUntil is the next time at which the queue changes without a command; 0: unknown. It only
 	// saves checks.
 	quietUntil int64
-	purgedAt   int64
-	purged     bool
-	forgotAt   int64 // the last time at which an id was forgotten on request
-	forgot     bool
+	// lingering has the bytes of expired messages, with and without a time to live of their own, that count
+	// until a command uses the queue.
+	lingering struct{ mortal, aged int64 }
+	purgedAt  int64
+	purged    bool
+	forgotAt  int64 // the last time at which an id was forgotten on request
+	forgot    bool
 	// changedAt is the time of the creation or the last change of attributes.
 	changedAt int64
 }

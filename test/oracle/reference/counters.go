@@ -26,7 +26,7 @@ func (b *Broker) Counters(q *Queue) Counters {
 }
 
 // Deliverable reports whether a receive would deliver or dead-letter at least one message.
-func (b *Broker) Deliverable(q *Queue) bool { return !q.Settings.Paused && len(b.servingOrder(q)) > 0 }
+func (b *Broker) Deliverable(q *Queue) bool { return q.Withheld() == "" && len(b.servingOrder(q)) > 0 }
 
 // RememberedIDs returns the number of live deduplication records.
 func (b *Broker) RememberedIDs(q *Queue) int64 { return b.liveCount(&q.history) }

@@ -63,6 +63,7 @@ func (b *Broker) deadLetterByCount(q, target *Queue, m *Message) {
 // are neither used nor extended (servicebus.md 5.4).
 func (b *Broker) deadLetter(q, target *Queue, m *Message) {
 	q.remove(m)
+	target.lingering.aged = 0
 	c := &Message{
 		ID: m.ID, Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
 		DedupID: m.DedupID, DedupOf: m.DedupOf, Partition: m.Partition, Source: q.Name,

@@ -42,6 +42,9 @@ func (b *Broker) ReceiveDeferred(name string, r DeferredRequest) (Received, *Err
 			return Received{}, &Error{Code: "InvalidParameterValue"} // requested twice
 		}
 	}
+	if err := q.keeps(); err != nil {
+		return Received{}, err
+	}
 	lock := 0
 	if r.Session != nil {
 		s, err := b.open(q, *r.Session)

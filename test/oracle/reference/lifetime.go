@@ -50,6 +50,11 @@ func (b *Broker) dropExpired(q *Queue) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool {
 		over := b.over(q, m) && !b.mayMove(q, m)
 		if over {
+			if m.TimeToLive > 0 && b.retained(q, m) {
+				q.lingering.mortal += m.bytes()
+			} else {
+				q.lingering.aged += m.bytes()
+			}
 			forget([]*Message{m})
 		}
 		return over
@@ -59,14 +64,18 @@ func (b *Broker) dropExpired(q *Queue) {
 // mayMove reports whether a message that expires now moves to the dead-letter queue if there is one: at
 // the end of its own time to live, not at that of the queue's retention.
 func (b *Broker) mayMove(q *Queue, m *Message) bool {
-	retained := q.Settings.TimeToLive > 0 || b.now < m.SentAt+q.Settings.Retention*1000
-	return q.Settings.DeadLetterExpired && m.TimeToLive > 0 && retained
+	return q.Settings.DeadLetterExpired && m.TimeToLive > 0 && b.retained(q, m)
+}
+
+func (b *Broker) retained(q *Queue, m *Message) bool {
+	return q.Settings.TimeToLive > 0 || b.now < m.SentAt+q.Settings.Retention*1000
 }
 
 // moveExpired moves the expired messages of a queue to the dead-letter queue, in the order of their
 // ends, or deletes them if there is none. This happens with the next command of the queue, or when the
 // clock is advanced.
 func (b *Broker) moveExpired(q *Queue) {
+	q.lingering.mortal, q.lingering.aged = 0, 0
 	for {
 		var first *Message
 		for _, m := range q.messages {

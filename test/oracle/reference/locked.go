@@ -43,6 +43,9 @@ func (b *Broker) eachLocked(name string, in *SessionRef, handles []Handle, do fu
 	if !q.FIFO {
 		return nil, &Error{Code: "UnsupportedOperation"}
 	}
+	if err := q.keeps(); err != nil {
+		return nil, err
+	}
 	var answers []*Error
 	for _, h := range handles {
 		m, err := b.locked(q, h, in)
@@ -89,6 +92,9 @@ type DeadLetterEntry struct {
 func (b *Broker) DeadLetter(name string, in *SessionRef, entries []DeadLetterEntry, changes []Change) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {
+		return nil, err
+	}
+	if err := q.keeps(); q.FIFO && err != nil {
 		return nil, err
 	}
 	target := b.queues[q.redrive().Target]

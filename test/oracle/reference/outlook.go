@@ -71,8 +71,8 @@ func (b *Broker) Outlook(q *Queue, number int) (s Outlook) {
 // headState is the state of a message that only its queue can keep from a receive.
 func (b *Broker) headState(q *Queue, m *Message) string {
 	switch {
-	case q.Settings.Paused:
-		return "paused"
+	case q.Withheld() != "":
+		return q.Withheld()
 	case b.deadLetterTarget(q, m) != nil:
 		return "dead-letter"
 	}
@@ -166,8 +166,8 @@ func (b *Broker) QueueState(q *Queue) string {
 		}
 	}
 	switch {
-	case q.Settings.Paused:
-		return "paused"
+	case q.Withheld() != "":
+		return q.Withheld()
 	case b.Deliverable(q):
 		return "ready"
 	case len(q.messages) == 0:
@@ -185,7 +185,7 @@ func (b *Broker) QueueState(q *Queue) string {
 // Receivable reports whether a receive can take the message with a number: whether it delivers it, or
 // moves it to the dead-letter queue.
 func (b *Broker) Receivable(q *Queue, number int) (delivers, moves bool) {
-	if q.Settings.Paused {
+	if q.Withheld() != "" {
 		return false, false
 	}
 	for _, line := range b.servingOrder(q) {

@@ -77,12 +77,18 @@ func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry)
 	if t == nil {
 		return nil, topicNotFound()
 	}
+	if refuses, _ := statusOf(t.settings.status); refuses {
+		return nil, disabled()
+	}
 	for _, e := range entries {
 		if err := t.check(e); err != nil {
 			return nil, err
 		}
 	}
 	b.tidy(&t.history)
+	if err := b.topicFull(t, entries); err != nil {
+		return nil, err
+	}
 	if b.tooManyIDs(t, entries) {
 		return nil, &Error{Code: "Throttled"}
 	}
@@ -149,23 +155,33 @@ func (t *Topic) values(e PublishEntry) (reservedValues, *Error) {
 	return v, err
 }
 
-// tooManyIDs reports whether a publish would exceed MaxDeduplicationEntries. It tries on a copy what
-// the entries add.
+// tooManyIDs reports whether a publish would exceed MaxDeduplicationEntries.
 func (b *Broker) tooManyIDs(t *Topic, entries []PublishEntry) bool {
 	if t.settings.DeduplicationOff || t.settings.MaxEntries == 0 {
 		return false
 	}
-	trial, added := t.history, 0
+	added := 0
+	trial := b.eachNew(t, entries, func(PublishEntry) { added++ })
+	return added > 0 && b.liveCount(&trial) > t.settings.MaxEntries
+}
+
+// eachNew visits the entries that are no duplicates. It tries on a copy what they add, and returns it.
+func (b *Broker) eachNew(t *Topic, entries []PublishEntry, visit func(PublishEntry)) history {
+	trial := t.history
 	trial.accepted = slices.Clone(trial.accepted)
 	for _, e := range entries {
+		if !t.FIFO || t.settings.DeduplicationOff {
+			visit(e)
+			continue
+		}
 		v, _ := t.values(e)
 		ids, group := b.publishIDs(t, e), orEmpty(e.Group)
 		if b.original(&trial, ids, group, v.partition) == nil {
 			b.remember(&trial, ids, group, v.partition, 0, 0)
-			added++
+			visit(e)
 		}
 	}
-	return added > 0 && b.liveCount(&trial) > t.settings.MaxEntries
+	return trial
 }
 
 // publish accepts a message and delivers or schedules it, or returns the first one if it is a

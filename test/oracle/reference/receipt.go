@@ -26,6 +26,9 @@ func (b *Broker) Delete(name string, batch bool, handles []Handle) ([]*Error, *E
 	if err != nil {
 		return nil, err
 	}
+	if err := q.keeps(); err != nil {
+		return nil, err
+	}
 	var answers []*Error
 	for _, h := range handles {
 		answers = append(answers, b.deleteOne(q, h, batch))

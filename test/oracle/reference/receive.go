@@ -68,10 +68,13 @@ func (b *Broker) Receive(name string, r ReceiveRequest) (Received, *Error) {
 	if !q.FIFO {
 		r.Attempt = nil
 	}
+	if r.Attempt != nil && !goodID(*r.Attempt) {
+		return Received{}, badID("ReceiveRequestAttemptId", *r.Attempt)
+	}
+	if err := q.keeps(); err != nil {
+		return Received{}, err
+	}
 	if r.Attempt != nil {
-		if !goodID(*r.Attempt) {
-			return Received{}, badID("ReceiveRequestAttemptId", *r.Attempt)
-		}
 		if a := q.attempt(*r.Attempt); a != nil {
 			return b.replay(q, a, r)
 		}

@@ -39,6 +39,9 @@ func (b *Broker) Send(name, sender string, batch, atomic bool, entries []SendEnt
 		return nil, err
 	}
 	b.tidy(&q.history)
+	if refuses, _ := statusOf(q.Settings.Status); refuses {
+		return nil, disabled()
+	}
 	if batch {
 		if err := checkWholeBatch(q, entries); err != nil {
 			return nil, err
@@ -84,7 +87,11 @@ func (b *Broker) refusesSome(q *Queue, entries []SendEntry) *Error {
 	if q.FIFO && !q.Settings.DeduplicationOff && count > 0 && b.historyFull(&q.history, count) {
 		return &Error{Code: "OverLimit"}
 	}
-	return nil
+	more := int64(0)
+	for _, e := range entries {
+		more += e.size()
+	}
+	return q.full(more)
 }
 
 func groupOf(e SendEntry) string {
@@ -248,6 +255,9 @@ func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 		if b.historyFull(&q.history, len(ids)) {
 			return Sent{Err: &Error{Code: "OverLimit"}}
 		}
+	}
+	if err := q.full(m.bytes()); err != nil {
+		return Sent{Err: err}
 	}
 	m.ID = b.newMessageID()
 	b.place(q, m, e.Delay, v)

@@ -85,6 +85,9 @@ func (b *Broker) Accept(name string, r AcceptRequest) (Locked, *Error) {
 	if id != nil && !goodNative(*id, true) || badLockTime(r.Seconds) || r.Attempt != nil && !goodID(*r.Attempt) {
 		return Locked{}, &Error{Code: "InvalidParameterValue"}
 	}
+	if err := q.keeps(); err != nil {
+		return Locked{}, err
+	}
 	if !q.needsGroup() {
 		return Locked{}, &Error{Code: "UnsupportedOperation"}
 	}
@@ -135,7 +138,7 @@ func badLockTime(seconds *int64) bool {
 
 // FreeSession returns the next group without a receiver, or nil.
 func (b *Broker) FreeSession(q *Queue) *string {
-	if !q.needsGroup() || q.Settings.Paused {
+	if !q.needsGroup() || q.Withheld() != "" {
 		return nil
 	}
 	for _, part := range b.servingOrder(q) {

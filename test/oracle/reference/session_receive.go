@@ -12,6 +12,9 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 	if !q.FIFO || r.Attempt != nil && (r.Delete || r.Session == nil) || r.Session != nil && r.Visibility != nil {
 		return Received{}, &Error{Code: "UnsupportedOperation"}
 	}
+	if err := q.keeps(); err != nil {
+		return Received{}, err
+	}
 	if r.Session == nil {
 		return b.consume(q, b.pick(q, r), or(r.Visibility, q.Settings.Visibility), 0, r), nil
 	}

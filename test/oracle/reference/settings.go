@@ -17,6 +17,8 @@ type Settings struct {
 	Paused                                bool
 	TimeToLive                            int64 // seconds; 0: none
 	DeadLetterExpired                     bool
+	Status                                string
+	MaxMegabytes                          int64 // 0: no limit
 	Profile                               string
 	Redrive                               Redrive
 	Allow                                 Allow
@@ -47,7 +49,7 @@ func defaults() Settings {
 	return Settings{
 		Deduplication: Deduplication{Scope: scopeQueue, Window: 300, PurgeClearsHistory: true},
 		Retention:     345_600, Visibility: 30, MaxSize: 1 << 20,
-		AttemptWindow: 300, PerGroup: 10, Profile: "aws",
+		AttemptWindow: 300, PerGroup: 10, Profile: "aws", Status: "Active",
 	}
 }
 
@@ -97,6 +99,7 @@ func (b *Broker) numbers() map[string]number {
 		"ReceiveAttemptWindowSeconds":   {least, 3600, func(s *Settings) *int64 { return &s.AttemptWindow }},
 		"MaxDeduplicationEntries":       {0, 1 << 62, func(s *Settings) *int64 { return &s.MaxEntries }},
 		"DefaultTimeToLiveSeconds":      {0, 922_337_203_685, func(s *Settings) *int64 { return &s.TimeToLive }},
+		"MaxSizeInMegabytes":            {0, 1 << 20, func(s *Settings) *int64 { return &s.MaxMegabytes }},
 		"MaxMessagesPerGroupPerReceive": {1, 10, func(s *Settings) *int64 { return &s.PerGroup }},
 	}
 }
@@ -136,6 +139,11 @@ var choices = map[string]struct {
 		[]string{"Required", "Optional"},
 		func(s *Settings, w string) { s.GroupOptional = w == "Optional" },
 		func(s *Settings) string { return pick(s.GroupOptional, "Optional", "Required") },
+	},
+	"EntityStatus": {
+		[]string{"Active", "Disabled", "SendDisabled", "ReceiveDisabled"},
+		func(s *Settings, w string) { s.Status = w },
+		func(s *Settings) string { return s.Status },
 	},
 	"ReceiveCompatibility": {
 		[]string{"aws", "ymq"},

@@ -27,7 +27,8 @@ type topicSettings struct {
 	archiveDays             int64 // 0: no archive
 	timeToLive              int64 // seconds; 0: as the queues say
 	groupOptional, reserved bool
-	profile                 string
+	profile, status         string
+	maxMegabytes            int64 // 0: no limit
 	inert                   map[string]string
 }
 
@@ -63,6 +64,9 @@ func (b *Broker) assignTopic(s topicSettings, fifo, change bool, given map[strin
 			s.profile = value
 			continue
 		}
+		if assignEntity(&s, name, value) {
+			continue
+		}
 		if !fifo || name == "FifoTopic" || !assignTopicRule(&s, name, value, b.minimumWindow()) {
 			return s, invalidTopic("")
 		}
@@ -89,6 +93,18 @@ func (s topicSettings) follows(before topicSettings) bool {
 	}
 	// servicebus.md 5.2: these are given at creation only.
 	return s.DeduplicationOff == before.DeduplicationOff && s.groupOptional == before.groupOptional && s.profile == before.profile
+}
+
+// assignEntity sets an attribute that all topics have.
+func assignEntity(s *topicSettings, name, value string) (ok bool) {
+	switch name {
+	case "EntityStatus":
+		s.status, ok = value, value == "Active" || value == "Disabled" || value == "SendDisabled"
+	case "MaxSizeInMegabytes":
+		s.maxMegabytes, ok = wholeNumber(value)
+		ok = ok && s.maxMegabytes >= 0 && s.maxMegabytes <= 1<<20
+	}
+	return ok
 }
 
 func assignTopicRule(s *topicSettings, name, value string, least int64) (ok bool) {
@@ -136,7 +152,9 @@ func (b *Broker) CreateTopic(name, arn string, given, tags map[string]string) *E
 	if fifo != wantsFIFO {
 		return invalidTopic("Topic Name")
 	}
-	s := topicSettings{Deduplication: Deduplication{Scope: scopeQueue, Window: 300}, profile: "aws", inert: map[string]string{}}
+	s := topicSettings{
+		Deduplication: Deduplication{Scope: scopeQueue, Window: 300}, profile: "aws", status: "Active", inert: map[string]string{},
+	}
 	if given["CompatibilityProfile"] == "servicebus" {
 		s.Window = 600
 	}
@@ -194,6 +212,10 @@ func (s topicSettings) text(name string) string {
 		return s.profile
 	case "DefaultTimeToLiveSeconds":
 		return messageIDText(int(s.timeToLive))
+	case "EntityStatus":
+		return s.status
+	case "MaxSizeInMegabytes":
+		return messageIDText(int(s.maxMegabytes))
 	case "ArchivePolicy":
 		return messageIDText(int(s.archiveDays))
 	}

@@ -109,6 +109,8 @@ func requireReached(t *testing.T, hits map[string]int) {
 		"model.forgetID", "entry refused MessageNotFound", "entry refused MessageLockLost", "entry refused SessionLockLost",
 		"looked at for a replay", "arrived from an archive", "replay with more to come", "delivery of a replay",
 		"deleted by an operator", "moved by an operator", "entry refused MessageInFlight",
+		"send entry refused QuotaExceeded", "model.send refused EntityDisabled", "model.receive refused EntityDisabled",
+		"model.publish refused EntityDisabled", "model.publish refused QuotaExceeded",
 		"model.accept refused SessionCannotBeLocked", "model.setTopic", "model.setSubscription",
 	} {
 		if hits[what] < 20 {

@@ -84,10 +84,11 @@ func receiveFrom(b *queue.Broker, at queue.Timestamp, name string, m *queue.Peek
 	for empty := 0; empty < 2; {
 		cmd := &queue.ReceiveMessages{Queue: name, MaxMessages: queue.Some(10), VisibilityTimeout: queue.Some(43_200)}
 		result, refused := b.Apply(at, cmd)
-		if refused != nil {
+		if refused != nil && refused.Code != refusal.EntityDisabled {
 			panic(refused)
 		}
-		got := result.(queue.MessagesReceived).Messages
+		received, _ := result.(queue.MessagesReceived) // none if it was refused
+		got := received.Messages
 		for i := range got {
 			if got[i].MessageID == m.MessageID {
 				return explain.Deliver
@@ -209,6 +210,9 @@ func (w *world) tryID(q *reference.Queue, id reference.DedupID) string {
 		switch {
 		case refused != nil && refused.Code == refusal.OverLimit:
 			return "full"
+		case refused != nil && refused.Code == refusal.QuotaExceeded,
+			refused != nil && refused.Code == refusal.EntityDisabled && strings.Contains(e.Next, "disabled"):
+			return e.State
 		case refused != nil:
 			return refused.Error()
 		case result.(queue.MessagesSent).Entries[0].Duplicate:
@@ -224,7 +228,7 @@ func (w *world) tryID(q *reference.Queue, id reference.DedupID) string {
 	if got := sent(w.plain().Now()); got != e.State {
 		return fmt.Sprintf("id %+v: %+v, but a send is %s", id, e, got)
 	}
-	if e.Until == 0 {
+	if e.Until == 0 || strings.Contains(e.Next, "disabled") {
 		return ""
 	}
 	if got := sent(e.Until - 1); got != "duplicate" {
@@ -263,8 +267,11 @@ func (w *world) tryCommands(about func(queue.View) (explain.Explanation, *queue.
 		words := strings.Fields(suggested.Line)
 		w.explained.hits[words[1]+" "+words[2]]++
 		after, err := about(b.View())
-		paused := slices.ContainsFunc(after.Commands, func(c explain.Command) bool { return strings.Contains(c.Line, " queue resume ") })
-		if still := err == nil && after.State == e.State; words[2] == "resume" && paused || words[2] != "resume" && still {
+		still := err == nil && after.State == e.State
+		if words[1] == "queue" { // deliveries go on, but a message may still be delayed
+			still = slices.ContainsFunc(after.Commands, func(c explain.Command) bool { return c.Line == suggested.Line })
+		}
+		if still {
 			return fmt.Sprintf("%+v: after %s it is %+v", e, suggested.Line, after)
 		}
 	}

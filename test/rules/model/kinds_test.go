@@ -16,6 +16,7 @@ type kind struct {
 	partition        bool // sends carry partition keys
 	reserved         bool // sends may be scheduled
 	dead             bool // target of redrive policies
+	small            bool // MaxSizeInMegabytes is small, and messages are large
 	implicit         bool // ImplicitDeadLetterQueue
 	target           string
 	later            string // a target that it may get later, which may have this queue as its own target
@@ -89,6 +90,8 @@ func allKinds() []kind {
 			name: "mortalbus.fifo", fifo: true, implicit: true,
 			fixed: attributes{"ImplicitDeadLetterQueue": "true", "DeadLetterOnExpiration": "true", "CompatibilityProfile": "servicebus"},
 		},
+		{name: "small.fifo", fifo: true, small: true, target: "dead.fifo", fixed: attributes{"MaxSizeInMegabytes": "1"}},
+		{name: "small", small: true, fixed: attributes{"MaxSizeInMegabytes": "1"}},
 		{name: "self.fifo", fifo: true, dead: true, target: "self.fifo"},
 		{name: "keephistory.fifo", fifo: true, content: true, fixed: attributes{"PurgeClearsDeduplicationHistory": "false"}},
 	}
@@ -139,7 +142,7 @@ func (k kind) create(g *generator) attributes {
 	if g.oneIn(3) {
 		a["DelaySeconds"] = pickOf(g, "0", "1", "5")
 	}
-	if g.oneIn(4) {
+	if !k.small && g.oneIn(4) {
 		a["MaximumMessageSize"] = "1024"
 	}
 	if k.target != "" && k.target != k.name {
@@ -180,6 +183,9 @@ func (k kind) change(g *generator) attributes {
 	}
 	if k.fifo && g.crowd != crowdLarge && g.oneIn(8) {
 		a["DefaultTimeToLiveSeconds"] = pickOf(g, "0", "0", "2", "20", "922337203685")
+	}
+	if g.oneIn(8) {
+		a["EntityStatus"] = pickOf(g, "Active", "Active", "Active", "Disabled", "SendDisabled", "ReceiveDisabled")
 	}
 	if k.fifo && g.oneIn(12) {
 		a["DeadLetterOnExpiration"] = pickOf(g, "true", "false")

@@ -35,6 +35,9 @@ func (g *generator) send(k kind) action {
 
 func (g *generator) entry(k kind) reference.SendEntry {
 	e := reference.SendEntry{Body: "body " + strconv.Itoa(g.rng.IntN(6))}
+	if k.small && g.oneIn(2) {
+		e.Body = strings.Repeat("s", 150_000+g.rng.IntN(200_000))
+	}
 	if g.oneIn(10) {
 		e.Trace = "Root=1-" + strconv.Itoa(g.rng.IntN(3))
 	}

@@ -19,6 +19,7 @@ type topicKind struct {
 	off     bool // DeduplicationEnabled=false
 	lone    bool // messages may have no group
 	keyed   bool // messages carry partition keys
+	small   bool // MaxSizeInMegabytes is small, and messages are large
 }
 
 func topicKinds() []topicKind {
@@ -32,6 +33,7 @@ func topicKinds() []topicKind {
 		{name: "bus.fifo", fifo: true, lone: true, keyed: true, fixed: attributes{"CompatibilityProfile": "servicebus",
 			"DeduplicationScope": "partitionKey", "MessageGroupIdMode": "Optional", "ReservedAttributesEnabled": "true"}},
 		{name: "capped.fifo", fifo: true, content: true, fixed: attributes{"MaxDeduplicationEntries": "4"}},
+		{name: "small.fifo", fifo: true, small: true, fixed: attributes{"MaxSizeInMegabytes": "1"}},
 		{name: "plain"},
 	}
 }
@@ -72,6 +74,9 @@ func (t topicKind) create(g *generator) attributes {
 
 // change returns a change, sometimes one that is refused.
 func (t topicKind) change(g *generator) attributes {
+	if g.oneIn(5) {
+		return attributes{"EntityStatus": pickOf(g, "Active", "Active", "Disabled", "SendDisabled", "ReceiveDisabled")}
+	}
 	if !t.fifo {
 		return attributes{"DisplayName": pickOf(g, "", "x")}
 	}
@@ -284,6 +289,9 @@ func (g *generator) publish(t topicKind) action {
 	}
 	for range entries {
 		c.entries = append(c.entries, g.publishEntry(t))
+	}
+	if t.small && !c.batch && g.oneIn(2) {
+		c.entries[0].Message = strings.Repeat("s", 100_000+g.rng.IntN(100_000))
 	}
 	if g.oneIn(100) {
 		c.topic = "nosuch"
