@@ -133,7 +133,7 @@ func serverTimeout(r *request) time.Duration {
 var statuses = map[string]int32{
 	unauthorizedAccess: 401, authFailed: 401, notFound: 404, messageNotFound: 404, sessionNotFound: 404, timedOut: 408,
 	entityAlreadyExists: 409, messageLockLost: 410, sessionLockLost: 410, sessionCannotBeLocked: 410, serverBusy: 503, internalError: 500,
-	notImplemented: 501, notAllowed: 400, resourceLimitExceeded: 403, messageSizeExceeded: 413, detachForced: 503,
+	notImplemented: 501, notAllowed: 400, entityDisabled: 403, resourceLimitExceeded: 403, messageSizeExceeded: 413, detachForced: 503,
 }
 
 func statusOf(condition string) int32 {

@@ -94,11 +94,14 @@ func TestQueueLife(t *testing.T) {
 	want(t, f.get("LIFE/orders.V2"), http.StatusOK, "<title type=\"text\">life/Orders.v2</title>")
 
 	changed := f.put("life/Orders.v2", "<LockDuration>PT45S</LockDuration><MaxDeliveryCount>10</MaxDeliveryCount>"+
-		"<RequiresSession>true</RequiresSession><Status>ReceiveDisabled</Status><SizeInBytes>7</SizeInBytes>", "If-Match", "*")
+		"<RequiresSession>true</RequiresSession><Status>ReceiveDisabled</Status><SizeInBytes>7</SizeInBytes>"+
+		"<MaxSizeInMegabytes>5120</MaxSizeInMegabytes>", "If-Match", "*")
 	want(t, changed, http.StatusOK, "<LockDuration>PT45S<", "<MaxDeliveryCount>10<", "<Status>ReceiveDisabled<",
+		"<MaxSizeInMegabytes>5120<",
 		"<DefaultMessageTimeToLive>PT1H<", "<SizeInBytes>0<")
 	if a, dead := f.typed(name+".fifo"), f.typed(name+"-dlq.fifo"); a.Redrive.Target != "" || !a.ImplicitDeadLetterQueue ||
-		!a.DeliveryPaused || a.VisibilitySeconds != 45 || dead.VisibilitySeconds != 45 {
+		a.Status != attributes.StatusReceiveDisabled || a.SizeMegabytesMax != 5120 ||
+		a.VisibilitySeconds != 45 || dead.VisibilitySeconds != 45 {
 		t.Errorf("the queue has %+v, its dead-letter queue %+v", a, dead)
 	}
 	f.golden("fixed", f.put("life/Orders.v2", "<RequiresSession>false</RequiresSession>", "If-Match", "*"), http.StatusBadRequest)

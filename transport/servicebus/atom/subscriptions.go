@@ -159,7 +159,7 @@ func (e *element) typeName() string {
 // createSubscription creates the queue of a subscription, and subscribes it to the topic. A repeated
 // request finishes what a failed one began.
 func (c *call) createSubscription(e *lookup.Entity, given *element) error {
-	q := description.Default()
+	q := description.DefaultSubscription()
 	wrong := set(&description.Subscriptions, &q, given)
 	names := c.Backend.Names
 	cmd := &queue.Subscribe{

@@ -61,8 +61,10 @@ func TestTopicLife(t *testing.T) {
 	want(t, f.put("life/News.v2", "", "If-Match", "*"), http.StatusNotFound)
 
 	changed := f.putTopic("life/news.v2", "<DefaultMessageTimeToLive>PT2H</DefaultMessageTimeToLive>"+
-		"<SubscriptionCount>7</SubscriptionCount>", "If-Match", "*")
-	want(t, changed, http.StatusOK, "<DefaultMessageTimeToLive>PT2H<", "<DuplicateDetectionHistoryTimeWindow>PT20S<",
+		"<SubscriptionCount>7</SubscriptionCount><MaxSizeInMegabytes>2048</MaxSizeInMegabytes>"+
+		"<Status>SendDisabled</Status>", "If-Match", "*")
+	want(t, changed, http.StatusOK, "<DefaultMessageTimeToLive>PT2H<", "<MaxSizeInMegabytes>2048<",
+		"<Status>SendDisabled<", "<DuplicateDetectionHistoryTimeWindow>PT20S<",
 		"<SubscriptionCount>0<", ">life/News.v2<")
 	want(t, f.putTopic("life/News.v2", "<RequiresDuplicateDetection>false</RequiresDuplicateDetection>", "If-Match", "*"),
 		http.StatusBadRequest, "of an existing Topic can't be changed")
@@ -111,8 +113,8 @@ func TestSubscriptionLife(t *testing.T) {
 		t.Error("the queue of a subscription is listed as a queue")
 	}
 
-	changed := f.putSubscription("News/Subscriptions/All.1", "<LockDuration>PT45S</LockDuration>", "If-Match", "*")
-	want(t, changed, http.StatusOK, "<LockDuration>PT45S<", "<MaxDeliveryCount>3<", "<RequiresSession>true<")
+	changed := f.putSubscription("News/Subscriptions/All.1", "<LockDuration>PT45S</LockDuration><Status>Disabled</Status>", "If-Match", "*")
+	want(t, changed, http.StatusOK, "<LockDuration>PT45S<", "<Status>Disabled<", "<MaxDeliveryCount>3<", "<RequiresSession>true<")
 	want(t, f.putSubscription("News/Subscriptions/none", "", "If-Match", "*"), http.StatusNotFound)
 	for properties, text := range map[string]string{
 		"<RequiresSession>false</RequiresSession>":                   "of an existing Subscription can't be changed",

@@ -88,8 +88,9 @@ func drawn(t *rapid.T, label string) Queue {
 		DeadLetterExpired: on.Draw(t, label),
 		WindowSeconds:     rapid.Int64Range(20, 7*day).Draw(t, label),
 		MaxDeliveryCount:  rapid.SampledFrom([]int64{1, 3, 10, 1000}).Draw(t, label),
-		Partitioned:       on.Draw(t, label), ReceiveDisabled: on.Draw(t, label),
+		Partitioned:       on.Draw(t, label), Status: attributes.Status(rapid.Uint8Range(0, 3).Draw(t, label)),
 		MessageKilobytes: rapid.Int64Range(1, kilobytesMax).Draw(t, label),
+		SizeMegabytes:    rapid.SampledFrom([]int64{1, 1024, megabytesMax}).Draw(t, label),
 	}
 }
 
@@ -132,9 +133,10 @@ func TestSetRefuses(t *testing.T) {
 		{"MaxMessageSizeInKilobytes", "1025", "between 1 and 1024"},
 		{"Colour", "red", "There is no property Colour."},
 		{"ForwardTo", "orders", "The property ForwardTo cannot be 'orders' here. It must be empty."},
-		{"Status", "Disabled", "The property Status cannot be 'Disabled' here. It must be Active or ReceiveDisabled."},
+		{"Status", "Restoring",
+			"The property Status cannot be 'Restoring' here. It must be one of Active, Disabled, SendDisabled, ReceiveDisabled."},
 		{"AutoDeleteOnIdle", "PT5M", "It must be " + unlimited},
-		{"MaxSizeInMegabytes", "5120", "It must be 1024."},
+		{"MaxSizeInMegabytes", "0", "between 1 and 1048576"},
 		{"EnableBatchedOperations", "false", "It must be true."},
 		{"EnableExpress", "true", "It must be false."},
 		{"UserMetadata", "x", "It must be empty."},
@@ -194,9 +196,10 @@ func TestEntity(t *testing.T) {
 func TestTopicRoundTrip(t *testing.T) {
 	t.Parallel()
 	on, window := rapid.Bool(), rapid.Int64Range(20, 7*day)
-	ttl := rapid.SampledFrom([]int64{1, hour, secondsMax})
+	ttl, size := rapid.SampledFrom([]int64{1, hour, secondsMax}), rapid.SampledFrom([]int64{1, 1024, megabytesMax})
 	rapid.Check(t, func(t *rapid.T) {
-		topic := Topic{ttl.Draw(t, "ttl"), on.Draw(t, "detection"), window.Draw(t, "window"), on.Draw(t, "partitioned")}
+		topic := Topic{ttl.Draw(t, "ttl"), on.Draw(t, "detection"), window.Draw(t, "window"), on.Draw(t, "partitioned"),
+			attributes.Status(rapid.Uint8Range(0, 2).Draw(t, "status")), size.Draw(t, "size")}
 		made, err := attributes.CreateTopic(true, topic.Attributes(), attributes.AnyWindow())
 		if err != nil {
 			t.Fatalf("%+v: %v", topic, err)
@@ -210,6 +213,7 @@ func TestTopicRoundTrip(t *testing.T) {
 		}
 		changed := topic
 		changed.TimeToLiveSeconds, changed.WindowSeconds = ttl.Draw(t, "ttl"), window.Draw(t, "window")
+		changed.Status, changed.SizeMegabytes = attributes.Status(rapid.Uint8Range(0, 2).Draw(t, "status")), size.Draw(t, "size")
 		if wrong := Topics.CheckFixed(&changed, &topic); wrong != nil {
 			t.Fatal(wrong)
 		}
@@ -224,7 +228,7 @@ func TestTopicsAndSubscriptionsRefuse(t *testing.T) {
 	t.Parallel()
 	topic, q := DefaultTopic(), Default()
 	for name, value := range map[string]string{
-		"Status": "Disabled", "UserMetadata": "x", "AutoDeleteOnIdle": "PT5M", "EnableExpress": "true", "Colour": "red",
+		"Status": "ReceiveDisabled", "UserMetadata": "x", "AutoDeleteOnIdle": "PT5M", "EnableExpress": "true", "Colour": "red",
 		"LockDuration":    "PT1M",
 		"RequiresSession": "true", "MaxMessageSizeInKilobytes": "256",
 	} {
@@ -233,7 +237,7 @@ func TestTopicsAndSubscriptionsRefuse(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]string{
-		"ForwardTo": "orders", "RequiresDuplicateDetection": "true", "EnablePartitioning": "true", "Status": "Disabled",
+		"ForwardTo": "orders", "RequiresDuplicateDetection": "true", "EnablePartitioning": "true", "Status": "SendDisabled",
 		"DeadLetteringOnFilterEvaluationExceptions": "false", "MaxSizeInMegabytes": "1024",
 	} {
 		if err := Subscriptions.Set(&q, name, value); err == nil || q != Default() {

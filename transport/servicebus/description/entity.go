@@ -21,6 +21,6 @@ func (e *Entity) Topic() (t Topic, refused []*Refused) {
 
 // Subscription is Queue for a subscription.
 func (e *Entity) Subscription() (q Queue, refused []*Refused) {
-	q = Default()
+	q = DefaultSubscription()
 	return q, Subscriptions.SetAll(&q, e.Properties)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
 // Property is a property of an entity as text.
@@ -153,24 +155,23 @@ func constant[E any](name, only string) property[E] {
 	}, print: func(*E) string { return only }}
 }
 
-func status() property[Queue] {
-	const active, receiveDisabled = "Active", "ReceiveDisabled"
-	return property[Queue]{name: "Status", set: func(q *Queue, value string) error {
-		switch {
-		case strings.EqualFold(value, active):
-			q.ReceiveDisabled = false
-		case strings.EqualFold(value, receiveDisabled):
-			q.ReceiveDisabled = true
-		default:
-			return unsupported("Status", value, active+" or "+receiveDisabled)
+func status[E any](field func(*E) *attributes.Status, allowed ...attributes.Status) property[E] {
+	var names []string
+	for _, one := range allowed {
+		names = append(names, one.String())
+	}
+	return property[E]{name: "Status", set: func(e *E, value string) error {
+		for i, name := range names {
+			if strings.EqualFold(value, name) {
+				*field(e) = allowed[i]
+				return nil
+			}
 		}
-		return nil
-	}, print: func(q *Queue) string {
-		if q.ReceiveDisabled {
-			return receiveDisabled
+		if strings.EqualFold(value, field(e).String()) {
+			return nil
 		}
-		return active
-	}}
+		return unsupported("Status", value, "one of "+strings.Join(names, ", "))
+	}, print: func(e *E) string { return field(e).String() }}
 }
 
 // neverIdle is AutoDeleteOnIdle: no entity is deleted because it is idle.

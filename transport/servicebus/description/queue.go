@@ -14,7 +14,7 @@ import (
 // Queues has the properties of queues.
 var Queues = Schema[Queue]{"Queue", []property[Queue]{
 	lock,
-	constant[Queue]("MaxSizeInMegabytes", "1024"),
+	number("MaxSizeInMegabytes", megabytesMax, func(q *Queue) *int64 { return &q.SizeMegabytes }),
 	fixed(flag("RequiresDuplicateDetection", func(q *Queue) *bool { return &q.DuplicateDetection })),
 	session,
 	timeToLive,
@@ -24,7 +24,8 @@ var Queues = Schema[Queue]{"Queue", []property[Queue]{
 	constant[Queue]("EnableBatchedOperations", "true"),
 	constant[Queue]("IsAnonymousAccessible", "false"),
 	constant[Queue]("AuthorizationRules", ""),
-	status(),
+	status(statusOfQueue, attributes.StatusActive, attributes.StatusDisabled, attributes.StatusSendDisabled,
+		attributes.StatusReceiveDisabled),
 	constant[Queue]("ForwardTo", ""),
 	constant[Queue]("UserMetadata", ""),
 	neverIdle[Queue](),
@@ -46,7 +47,7 @@ var Subscriptions = Schema[Queue]{"Subscription", []property[Queue]{
 	constant[Queue]("DeadLetteringOnFilterEvaluationExceptions", "true"),
 	maxDeliveryCount,
 	constant[Queue]("EnableBatchedOperations", "true"),
-	status(),
+	status(statusOfQueue, attributes.StatusActive, attributes.StatusDisabled, attributes.StatusReceiveDisabled),
 	constant[Queue]("ForwardTo", ""),
 	constant[Queue]("UserMetadata", ""),
 	constant[Queue]("ForwardDeadLetteredMessagesTo", ""),
@@ -54,6 +55,8 @@ var Subscriptions = Schema[Queue]{"Subscription", []property[Queue]{
 }, []string{
 	"MessageCount", "CreatedAt", "UpdatedAt", "AccessedAt", "CountDetails", "EntityAvailabilityStatus",
 }}
+
+func statusOfQueue(q *Queue) *attributes.Status { return &q.Status }
 
 // Properties of both.
 var (
@@ -74,8 +77,9 @@ type Queue struct {
 	WindowSeconds      int64
 	MaxDeliveryCount   int64
 	Partitioned        bool
-	ReceiveDisabled    bool
+	Status             attributes.Status
 	MessageKilobytes   int64
+	SizeMegabytes      int64 // 0: no limit, as subscriptions
 }
 
 const (
@@ -84,14 +88,23 @@ const (
 	// deliveriesUnlimited is the MaxDeliveryCount of a queue without a dead-letter queue.
 	deliveriesUnlimited = math.MaxInt32
 	kilobytesMax        = 1024
+	megabytesMax        = 1 << 20
+	megabytesDefault    = 1024
 )
 
 // Default returns the properties of a queue that was created without any.
 func Default() Queue {
 	return Queue{
 		LockSeconds: minute, TimeToLiveSeconds: secondsMax, WindowSeconds: 10 * minute, MaxDeliveryCount: deliveriesDefault,
-		MessageKilobytes: kilobytesMax,
+		MessageKilobytes: kilobytesMax, SizeMegabytes: megabytesDefault,
 	}
+}
+
+// DefaultSubscription is Default for a subscription, whose topic has the limit of its size.
+func DefaultSubscription() Queue {
+	q := Default()
+	q.SizeMegabytes = 0
+	return q
 }
 
 // Of returns the properties of a queue with attributes. A queue that no Service Bus client made may have
@@ -101,7 +114,7 @@ func Of(a *attributes.Queue) Queue {
 		LockSeconds: a.VisibilitySeconds, DuplicateDetection: !a.Deduplication.Disabled, Session: !a.GroupOptional,
 		TimeToLiveSeconds: a.TimeToLiveSeconds, DeadLetterExpired: a.DeadLetterExpired, WindowSeconds: a.Deduplication.WindowSeconds,
 		MaxDeliveryCount: deliveriesUnlimited, Partitioned: a.Deduplication.Scope == deduplication.ScopePartitionKey,
-		ReceiveDisabled: a.DeliveryPaused, MessageKilobytes: a.MaximumMessageSize / 1024,
+		Status: a.Status, MessageKilobytes: a.MaximumMessageSize / 1024, SizeMegabytes: a.SizeMegabytesMax,
 	}
 	if q.TimeToLiveSeconds == 0 {
 		q.TimeToLiveSeconds = a.RetentionSeconds
@@ -125,9 +138,10 @@ func (q Queue) Attributes(deadLetterARN string) []attributes.Attribute {
 		{Name: "DeduplicationScope", Value: scopeOf(q.Partitioned)},
 		{Name: "DeduplicationWindowSeconds", Value: strconv.FormatInt(q.WindowSeconds, 10)},
 		{Name: "DefaultTimeToLiveSeconds", Value: strconv.FormatInt(q.TimeToLiveSeconds, 10)},
-		{Name: "DeliveryPaused", Value: strconv.FormatBool(q.ReceiveDisabled)},
+		{Name: "EntityStatus", Value: q.Status.String()},
 		{Name: "FifoQueue", Value: "true"},
 		{Name: "ImplicitDeadLetterQueue", Value: "true"},
+		{Name: "MaxSizeInMegabytes", Value: strconv.FormatInt(q.SizeMegabytes, 10)},
 		{Name: "MaximumMessageSize", Value: strconv.FormatInt(q.MessageKilobytes*1024, 10)},
 		{Name: "MessageGroupIdMode", Value: q.groupMode()},
 		{Name: "RedrivePolicy", Value: q.redrive(deadLetterARN)},

@@ -14,19 +14,22 @@ type Topic struct {
 	DuplicateDetection bool
 	WindowSeconds      int64
 	Partitioned        bool
+	Status             attributes.Status
+	SizeMegabytes      int64 // 0: no limit
 }
 
 // Topics has the properties of topics.
 var Topics = Schema[Topic]{"Topic", []property[Topic]{
 	duration("DefaultMessageTimeToLive", secondsMax, func(t *Topic) *int64 { return &t.TimeToLiveSeconds }),
-	constant[Topic]("MaxSizeInMegabytes", "1024"),
+	number("MaxSizeInMegabytes", megabytesMax, func(t *Topic) *int64 { return &t.SizeMegabytes }),
 	fixed(flag("RequiresDuplicateDetection", func(t *Topic) *bool { return &t.DuplicateDetection })),
 	duration("DuplicateDetectionHistoryTimeWindow", 7*day, func(t *Topic) *int64 { return &t.WindowSeconds }),
 	constant[Topic]("EnableBatchedOperations", "true"),
 	constant[Topic]("FilteringMessagesBeforePublishing", "false"),
 	constant[Topic]("IsAnonymousAccessible", "false"),
 	constant[Topic]("AuthorizationRules", ""),
-	constant[Topic]("Status", "Active"),
+	status(func(t *Topic) *attributes.Status { return &t.Status }, attributes.StatusActive, attributes.StatusDisabled,
+		attributes.StatusSendDisabled),
 	constant[Topic]("UserMetadata", ""),
 	neverIdle[Topic](),
 	fixed(flag("EnablePartitioning", func(t *Topic) *bool { return &t.Partitioned })),
@@ -39,13 +42,16 @@ var Topics = Schema[Topic]{"Topic", []property[Topic]{
 }}
 
 // DefaultTopic returns the properties of a topic that was created without any.
-func DefaultTopic() Topic { return Topic{TimeToLiveSeconds: secondsMax, WindowSeconds: 10 * minute} }
+func DefaultTopic() Topic {
+	return Topic{TimeToLiveSeconds: secondsMax, WindowSeconds: 10 * minute, SizeMegabytes: megabytesDefault}
+}
 
 // TopicOf returns the properties of a topic with attributes.
 func TopicOf(a *attributes.Topic) Topic {
 	t := Topic{
 		TimeToLiveSeconds: a.TimeToLiveSeconds, DuplicateDetection: !a.Deduplication.Disabled,
 		WindowSeconds: a.Deduplication.WindowSeconds, Partitioned: a.Deduplication.Scope == deduplication.ScopePartitionKey,
+		Status: a.Status, SizeMegabytes: a.SizeMegabytesMax,
 	}
 	if t.TimeToLiveSeconds == 0 {
 		t.TimeToLiveSeconds = secondsMax
@@ -62,7 +68,9 @@ func (t Topic) Attributes() []attributes.Attribute {
 		{Name: "DeduplicationScope", Value: scopeOf(t.Partitioned)},
 		{Name: "DeduplicationWindowSeconds", Value: strconv.FormatInt(t.WindowSeconds, 10)},
 		{Name: "DefaultTimeToLiveSeconds", Value: strconv.FormatInt(t.TimeToLiveSeconds, 10)},
+		{Name: "EntityStatus", Value: t.Status.String()},
 		{Name: "FifoTopic", Value: "true"},
+		{Name: "MaxSizeInMegabytes", Value: strconv.FormatInt(t.SizeMegabytes, 10)},
 		{Name: "MessageGroupIdMode", Value: "Optional"},
 	}
 }
