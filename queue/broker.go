@@ -150,9 +150,11 @@ func (b *Broker) ApplyAll(at Timestamp, commands []Command, answered func(i int,
 func (b *Broker) execute(at Timestamp, cmd Command) (Result, *Error) {
 	b.now = max(b.now, at)
 	if b.publishScheduled(publishBudget) < publishBudget {
+		b.forwardChanged()
 		b.endCommand() // cmd may delete what they changed
 	}
 	result, err := b.apply(cmd)
+	b.forwardChanged()
 	b.endCommand()
 	if checkEveryCommand && b.dueForCheck() {
 		b.index()
@@ -207,6 +209,17 @@ func (b *Broker) beginNow(name string) *Queue {
 	if q != nil {
 		b.expire(q, queueExpiryBudget)
 	}
+	return q
+}
+
+// beginWithin is beginNow without work that changes other queues: they may be in the middle of a change.
+func (b *Broker) beginWithin(name string) *Queue {
+	q, ok := b.queues.Get(name)
+	if ok && slices.Contains(b.scratch.changed, q) {
+		return q
+	}
+	q = b.begin(name)
+	b.expireWithin(q, queueExpiryBudget)
 	return q
 }
 

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,7 +86,10 @@ func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 		err = b.checkRedrive(c.Queue, fifo, wanted.Redrive, c.Attributes)
 	}
 	if err == nil {
-		err = b.checkImplicitDeadLetter(c.Queue, &wanted)
+		err = b.checkForward(c.Queue, &wanted, c.Attributes)
+	}
+	if err == nil {
+		err = checkImplicit(c.Queue, &wanted)
 	}
 	if err == nil {
 		err = b.roomForQueues(c.Queue, 1, &wanted)
@@ -126,33 +130,51 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 	b.access = b.access.WithQueuePolicy(name, attributes.Policy)
 	b.touch(q)
 	b.followRedrive(q, "")
-	b.addImplicitDeadLetter(q)
+	b.addImplicit(q)
 }
 
-// checkImplicitDeadLetter refuses ImplicitDeadLetterQueue if the name of that queue would be too
-// long.
-func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
-	if a.ImplicitDeadLetterQueue && tooLongName(ImplicitDeadLetterName(name)) {
+// implicitQueues returns the names of the queues that come with the attributes of a queue. They are
+// ordinary queues.
+func implicitQueues(name string, a *QueueAttributes) (names []string) {
+	if a.ImplicitDeadLetterQueue && a.Redrive.Target == "" {
+		names = append(names, ImplicitDeadLetterName(name))
+	}
+	if a.ForwardTo != "" || a.ForwardDeadLetters != "" {
+		names = append(names, TransferDeadLetterName(name))
+	}
+	return names
+}
+
+// checkImplicit refuses attributes if the name of an implicit queue would be too long.
+func checkImplicit(name string, a *QueueAttributes) *Error {
+	switch {
+	case a.ImplicitDeadLetterQueue && tooLongName(ImplicitDeadLetterName(name)):
 		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
 			"Reason: the name of the queue is too long to append -dlq to it.")
+	case slices.ContainsFunc(implicitQueues(name, a), tooLongName):
+		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", attributes.NameForwardTo,
+			". Reason: the name of the queue is too long to append -transferdlq to it.")
 	}
 	return nil
 }
 
-// addImplicitDeadLetter creates the implicit dead-letter queue if q needs one. It is an ordinary
-// queue.
-func (b *Broker) addImplicitDeadLetter(q *Queue) {
-	if !q.attributes.ImplicitDeadLetterQueue || q.attributes.Redrive.Target != "" {
-		return
-	}
-	name := ImplicitDeadLetterName(q.name)
-	if _, exists := b.queues.Get(name); !exists {
-		same, err := attributes.Create(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.assignment())
-		if err != nil {
-			panic("queue: default attributes are refused: " + err.Message)
+// addImplicit creates the implicit queues that q needs.
+func (b *Broker) addImplicit(q *Queue) {
+	for _, name := range implicitQueues(q.name, &q.attributes) {
+		if _, exists := b.queues.Get(name); !exists {
+			b.addDefaultQueue(name)
 		}
-		b.addQueue(name, same, nil)
 	}
+}
+
+// addDefaultQueue creates a queue with the attributes of a queue that was created without any.
+func (b *Broker) addDefaultQueue(name string) {
+	fifo := isFIFOName(name)
+	usual, err := attributes.Create(fifo, fifoAttribute(fifo), b.assignment())
+	if err != nil {
+		panic("queue: default attributes are refused: " + err.Message)
+	}
+	b.addQueue(name, usual, nil)
 }
 
 func fifoAttribute(fifo bool) []Attribute {
@@ -209,6 +231,7 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	b.forwardChanged()
 	b.endCommand()
 	b.queues.Delete(q.name)
 	b.access = b.access.WithQueuePolicy(q.name, "")

@@ -103,6 +103,9 @@ func (q *Queue) nextDeadline() Timestamp {
 	if at := q.sessionDelayEnd(q.timers.fired.at); at != 0 {
 		next = min(next, at)
 	}
+	if at := q.forwardDeadline(); at != 0 {
+		next = min(next, at)
+	}
 	if at := q.firstExpiry(); at != 0 {
 		next = min(next, roundUp(at, retentionStep))
 	}
@@ -380,7 +383,7 @@ func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
 		}
 		q := b.begin(next.name)
 		// Each visited queue costs one unit, which bounds the number of queues per entry.
-		budget = b.expire(q, budget-1)
+		budget = b.forwardFrom(q, b.expire(q, budget-1))
 		b.updateDeadline(q)
 	}
 	budget = b.topics.Expire(b.key, b.now, budget)

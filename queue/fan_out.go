@@ -191,7 +191,7 @@ func (f *fan) put(name string, c *delivering, needsGroup func(*QueueAttributes) 
 		q = f.b.beginNow(name) // once for all entries of a batch: expiry can be slow
 	}
 	s := sending{entry: &SendEntry{GroupID: c.group}, published: c.message, deadLetterSource: c.source, placing: placing{
-		attributes: c.why, partition: c.partition, timeToLive: c.timeToLive, scheduledAt: c.scheduledAt,
+		attributes: c.why, partition: c.partition, timeToLive: c.timeToLive, scheduledAt: c.scheduledAt, hops: n.Hops,
 	}}
 	if q.attributes.FIFO != f.topic.Attributes.FIFO { // FIFO topics pass no ids to standard queues
 		s.entry.GroupID, s.placing.partition, s.placing.scheduledAt = "", "", 0

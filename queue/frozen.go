@@ -150,7 +150,7 @@ func (m *Message) describe(r *MessageRecord, scheduled bool) {
 	if e := m.extra; e != nil {
 		r.MessageID, r.TraceHeader, r.Attributes = e.id, e.traceHeader, e.attributes
 		r.DeadLetterSource, r.PartitionKey, r.KeepsAge = e.deadLetterSource, e.partition, e.keepsAge
-		r.TimeToLive, r.Encoded = e.timeToLive, e.encoded
+		r.TimeToLive, r.Encoded, r.Hops = e.timeToLive, e.encoded, e.hops
 		if p := e.published; p != nil {
 			n := p.publication.Content()
 			r.Published = PublishedRecord{PublicationID: n.MessageID, Content: n, SubscriptionARN: *p.subscription, Raw: p.raw,
@@ -251,6 +251,7 @@ type MessageRecord struct {
 	PartitionKey     string
 	SentAt           Timestamp
 	TimeToLive       logtime.Duration // from SentAt; zero: none
+	Hops             uint8            // times that it was forwarded
 	KeepsAge         bool             // moved with its SentAt, so SentAt is out of order
 	Scheduled        bool             // outside its group until VisibleAt
 	Timed            bool             // DeliveryRecord is set

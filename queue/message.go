@@ -49,6 +49,8 @@ type messageExtra struct {
 	partition string
 	// timeToLive counts from sentAt, zero: the retention of the queue alone decides.
 	timeToLive logtime.Duration
+	// hops counts the times that the message was forwarded.
+	hops uint8
 	// keepsAge marks a message moved with its sentAt to a standard dead-letter queue: sentAt is out
 	// of order there.
 	keepsAge bool
@@ -138,6 +140,9 @@ func (m *Message) seal(k statehash.Key) {
 		}
 		if e.timeToLive != 0 {
 			r = r.Num(uint64(e.timeToLive))
+		}
+		if e.hops != 0 {
+			r = append(r, statehash.KindHops, e.hops)
 		}
 		if p := e.published; p != nil {
 			r = append(r, statehash.KindPublication).Num(p.publication.Hash()).Text(*p.subscription).Flag(p.raw).Flag(p.replayed)
@@ -240,7 +245,7 @@ func (messageCodec) Append(dst []byte, m *Message, shared *packedmap.Shared) ([]
 		for _, text := range [...]string{e.traceHeader, e.deadLetterSource, e.partition} {
 			dst = packedmap.AppendText(dst, text)
 		}
-		dst = binary.AppendVarint(dst, int64(e.timeToLive))
+		dst = append(binary.AppendVarint(dst, int64(e.timeToLive)), e.hops)
 		dst = binary.AppendUvarint(dst, uint64(len(e.attributes)))
 		for _, a := range e.attributes {
 			dst = packedmap.AppendText(packedmap.AppendText(packedmap.AppendText(dst, a.Name), a.DataType), a.Value)
@@ -324,7 +329,7 @@ func decodeExtra(f *packedmap.Fields, flags byte) *messageExtra {
 		copy(e.id[:], f.Bytes(len(e.id)))
 	}
 	e.traceHeader, e.deadLetterSource, e.partition = f.Text(), f.Text(), f.Text()
-	e.timeToLive = logtime.Duration(f.Varint())
+	e.timeToLive, e.hops = logtime.Duration(f.Varint()), f.Byte()
 	if n := f.Uvarint(); n > 0 {
 		e.attributes = make([]MessageAttribute, n)
 	}

@@ -101,9 +101,18 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 	if to == nil || to.attributes.FIFO != q.attributes.FIFO {
 		return reasonNoQueue
 	}
+	s := b.sentAgain(to, m)
+	q.remove(b.key, m) // after sentAgain: removing frees the body
+	b.rememberMoved(to, s.ids)
+	b.accept(to, s, m.sender)
+	return ""
+}
+
+// sentAgain returns a stored message as a new message for another queue.
+func (b *Broker) sentAgain(to *Queue, m *Message) *sending {
 	m = m.detached()
-	e := SendEntry{GroupID: m.group, DeduplicationID: m.deduplicationID}
-	s := sending{entry: &e, moved: true, body: m.body}
+	e := &SendEntry{GroupID: m.group, DeduplicationID: m.deduplicationID}
+	s := &sending{entry: e, moved: true, body: m.body}
 	if m.extra != nil {
 		s.placing.attributes, s.placing.partition = m.extra.attributes, m.extra.partition
 		e.TraceHeader, s.encoded = m.extra.traceHeader, m.extra.encoded
@@ -113,12 +122,9 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 		if to.attributes.FIFO && to.attributes.Deduplication.ReadsContent(s.ids) {
 			e.Body = b.textOf(m.body)
 		}
-		s.ids = to.deduplicationIDs(&e, s.placing.partition)
+		s.ids = to.deduplicationIDs(e, s.placing.partition)
 	}
-	q.remove(b.key, m) // after textOf: removing frees the body
-	b.rememberMoved(to, s.ids)
-	b.accept(to, &s, m.sender)
-	return ""
+	return s
 }
 
 // rememberMoved remembers the ids of a message that moves to a FIFO queue, so that later sends of

@@ -261,8 +261,8 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 	if c.RepeatedSince != 0 && !t.Remembers(c.RepeatedSince, b.now) {
 		return nil, refusal.New(refusal.UnsupportedOperation, "The topic can no longer detect whether it accepted this publish before.")
 	}
-	if s := t.Attributes.Status; s.RefusesSends() {
-		return nil, refusal.New(refusal.EntityDisabled, "Sending to the topic is disabled: its EntityStatus is ", s.String(), ".")
+	if err := refusesPublish(t); err != nil {
+		return nil, err
 	}
 	entries := make([]publishing, len(c.Entries))
 	for i := range entries {
@@ -283,6 +283,14 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 		out.Entries[i] = b.publish(t, &entries[i], c)
 	}
 	return out, nil
+}
+
+// refusesPublish returns the error of a topic whose status refuses messages from clients.
+func refusesPublish(t *topic.Topic) *Error {
+	if !t.Attributes.Status.RefusesSends() {
+		return nil
+	}
+	return refusal.New(refusal.EntityDisabled, "Sending to the topic is disabled: its EntityStatus is ", t.Attributes.Status.String(), ".")
 }
 
 // publish accepts a message and delivers or schedules it, or answers with the message that it
@@ -314,7 +322,8 @@ func (b *Broker) publish(t *topic.Topic, p *publishing, c *Publish) PublishedEnt
 		TopicARN: t.ARN, MessageID: accepted.MessageID, SequenceNumber: accepted.Sequence,
 		Subject: e.Subject, Message: message.NewBody(e.Message), Timestamp: b.now, Attributes: p.placing.attributes,
 		SenderID: *b.intern(c.SenderID), Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: p.ids.Own,
-		PartitionKey: p.placing.partition, TimeToLive: p.placing.timeToLive, TraceHeader: e.TraceHeader, Encoded: e.Encoded.OrNil(),
+		PartitionKey: p.placing.partition, TimeToLive: p.placing.timeToLive, Hops: p.placing.hops, TraceHeader: e.TraceHeader,
+		Encoded: e.Encoded.OrNil(),
 	}
 	if p.placing.scheduledAt > b.now {
 		n.Timestamp = p.placing.scheduledAt

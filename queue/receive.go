@@ -71,7 +71,7 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
-	if err := q.refusesRemoval(); err != nil {
+	if err := q.refusesReceives(); err != nil {
 		return nil, err
 	}
 	if c.Options != nil {
@@ -124,6 +124,14 @@ func (q *Queue) refusesRemoval() *Error {
 	}
 	return refusal.New(refusal.EntityDisabled, "Receiving from the queue is disabled: its EntityStatus is ",
 		q.attributes.Status.String(), ".")
+}
+
+// refusesReceives returns the error of a queue that refuses receives.
+func (q *Queue) refusesReceives() *Error {
+	if err := q.refusesRemoval(); err != nil {
+		return err
+	}
+	return q.refusesForwarded()
 }
 
 // MessagesReceived answers ReceiveMessages.

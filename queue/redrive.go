@@ -48,10 +48,15 @@ func (q *Queue) deadLetterTarget() (name string, after int64) {
 // ImplicitDeadLetterName returns the name of the implicit dead-letter queue: <name>-dlq, or
 // <name>-dlq.fifo.
 func ImplicitDeadLetterName(name string) string {
-	if isFIFOName(name) {
-		return strings.TrimSuffix(name, ".fifo") + "-dlq.fifo"
+	return withSuffix(name, "-dlq")
+}
+
+// withSuffix adds a suffix to a name, before .fifo.
+func withSuffix(name, suffix string) string {
+	if stem, fifo := strings.CutSuffix(name, ".fifo"); fifo {
+		return stem + suffix + ".fifo"
 	}
-	return name + "-dlq"
+	return name + suffix
 }
 
 // redriveRule returns the rule of q. Messages stay and are delivered if the dead-letter queue does
@@ -66,6 +71,17 @@ func (b *Broker) redriveRule(q *Queue) redriveRule {
 		return redriveRule{}
 	}
 	return redriveRule{target: target, after: after}
+}
+
+// expiresTo returns the dead-letter queue to which m moves when it expires, empty if it is deleted. Its age
+// counts from a time.
+func (b *Broker) expiresTo(q *Queue, m *Message, from Timestamp) string {
+	rule, end := b.redriveRule(q), q.expiry(m, from, b.now)
+	retention := q.attributes.Retention()
+	if !q.attributes.DeadLetterExpired || rule.target == nil || m.timeToLive() == 0 || retention > 0 && end >= from.Add(retention) {
+		return ""
+	}
+	return rule.target.name
 }
 
 // deadLetter moves messages to the dead-letter queue. They keep MessageId, body, attributes, group
@@ -86,15 +102,27 @@ func (b *Broker) deadLetter(q *Queue, messages []*Message) {
 	b.deadLetterFor(q, messages, why, nil)
 }
 
-// deadLetterFor moves messages to the dead-letter queue, adds attributes and changes properties.
+// deadLetterFor moves messages to the dead-letter queue, adds attributes and changes properties. It
+// forwards them if the attributes say so.
 func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttribute, changes []PropertyChange) {
 	if len(messages) == 0 {
 		return
 	}
 	name, _ := q.deadLetterTarget()
-	target := b.begin(name)
-	// Expired messages of the target stay in it for now: its dead-letter queue may be q.
-	b.expireWithin(target, queueExpiryBudget)
+	target := b.beginWithin(name)
+	moved := b.moveDead(q, target, q, messages, more, changes)
+	b.emit(MessagesDeadLettered, q.name, len(messages))
+	if to := q.attributes.ForwardDeadLetters; to != "" {
+		for _, m := range moved {
+			b.forward(target, q, m, to)
+		}
+	}
+}
+
+// moveDead moves messages from q to a dead-letter queue of source, as deadLetter says, and returns them
+// there.
+func (b *Broker) moveDead(q, target, source *Queue, messages []*Message, more []MessageAttribute, changes []PropertyChange,
+) (there []*Message) {
 	for _, m := range messages {
 		q.remove(b.key, m)
 		target.lastSequence++
@@ -105,7 +133,7 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 			extra = *moved.extra
 		}
 		extra.id = m.id(b.key, q.incarnation)
-		extra.deadLetterSource = q.name
+		extra.deadLetterSource = source.name
 		extra.attributes = withAttributes(extra.attributes, more)
 		if len(changes) > 0 {
 			encoded, _ := m.encodedWith(changes) // the caller checked them
@@ -116,7 +144,7 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 		moved.extra = &extra
 		if q.attributes.FIFO {
 			moved.sentAt = b.now
-			if !q.attributes.Deduplication.DeadLetterKeepsID {
+			if !source.attributes.Deduplication.DeadLetterKeepsID {
 				moved.deduplicationID = extra.id.String()
 			}
 		}
@@ -124,8 +152,9 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 		moved.group = target.groups.intern(moved.group)
 		moved.seal(b.key)
 		target.insert(b.key, &moved)
+		there = append(there, &moved)
 	}
-	b.emit(MessagesDeadLettered, q.name, len(messages))
+	return there
 }
 
 // movedDelivery returns the delivery state of m in a dead-letter queue. It is nil for a message of a FIFO

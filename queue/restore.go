@@ -183,12 +183,12 @@ func (r *Restorer) fill(m *Message, rec *MessageRecord, published *publishedMess
 		m.group = r.q.groups.own(m.group)
 	}
 	if rec.MessageID != (MessageID{}) || rec.TraceHeader != "" || len(rec.Attributes) > 0 ||
-		rec.DeadLetterSource != "" || rec.PartitionKey != "" || rec.KeepsAge || rec.TimeToLive != 0 ||
+		rec.DeadLetterSource != "" || rec.PartitionKey != "" || rec.KeepsAge || rec.TimeToLive != 0 || rec.Hops != 0 ||
 		rec.Encoded.OrNil() != nil || published != nil {
 		m.extra = &messageExtra{
 			id: rec.MessageID, attributes: rec.Attributes, traceHeader: rec.TraceHeader,
 			deadLetterSource: rec.DeadLetterSource, partition: rec.PartitionKey, keepsAge: rec.KeepsAge,
-			published: published, timeToLive: rec.TimeToLive, encoded: rec.Encoded.OrNil(),
+			published: published, timeToLive: rec.TimeToLive, encoded: rec.Encoded.OrNil(), hops: rec.Hops,
 		}
 	}
 	if rec.Timed {

@@ -51,6 +51,7 @@ type placing struct {
 	scheduledAt Timestamp          // zero: at once
 	partition   string
 	timeToLive  logtime.Duration // zero: not asked for
+	hops        uint8            // of a message that was forwarded
 }
 
 // placingOf reads the options of a message, and its reserved attributes if reserved is set

@@ -347,10 +347,10 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	ttl := q.attributes.TimeToLive(s.placing.timeToLive)
 	attributes, partition := s.placing.attributes, s.placing.partition
 	if len(attributes) > 0 || s.entry.TraceHeader != "" || partition != "" || s.published != nil || s.encoded != nil ||
-		s.id != (MessageID{}) || ttl != 0 {
+		s.id != (MessageID{}) || ttl != 0 || s.placing.hops != 0 {
 		m.extra = &messageExtra{
 			id: s.id, attributes: attributes, traceHeader: s.entry.TraceHeader, partition: partition, published: s.published,
-			timeToLive: ttl, encoded: s.encoded, deadLetterSource: s.deadLetterSource,
+			timeToLive: ttl, encoded: s.encoded, hops: s.placing.hops, deadLetterSource: s.deadLetterSource,
 		}
 	}
 	sent := SentEntry{MessageID: m.id(b.key, q.incarnation)}

@@ -62,7 +62,7 @@ func (c *AcceptSession) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
-	if err := q.refusesRemoval(); err != nil {
+	if err := q.refusesReceives(); err != nil {
 		return nil, err
 	}
 	if !q.hasSessions() {

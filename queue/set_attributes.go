@@ -63,7 +63,10 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 		err = b.checkRedrive(q.name, changed.FIFO, changed.Redrive, c.Attributes)
 	}
 	if err == nil {
-		err = b.checkImplicitDeadLetter(q.name, &changed)
+		err = b.checkForward(q.name, &changed, c.Attributes)
+	}
+	if err == nil {
+		err = checkImplicit(q.name, &changed)
 	}
 	if err == nil {
 		err = b.roomForQueues(q.name, 0, &changed)
@@ -75,7 +78,8 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	if changed.DelaySeconds < q.attributes.DelaySeconds || q.attributes.DeliveryPaused && !changed.DeliveryPaused {
 		q.groups.sessions.Wake()
 	}
-	if changed.Status != q.attributes.Status { // waiting receives are refused, or may get messages
+	// Waiting receives are refused, or may get messages.
+	if changed.Status != q.attributes.Status || changed.ForwardTo != q.attributes.ForwardTo {
 		q.groups.sessions.Wake()
 		b.emit(MessagesAvailable, q.name, 0)
 	}
@@ -84,7 +88,7 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	q.deduplication.SetRules(changed.Deduplication, b.now)
 	q.modified(b.now)
 	b.followRedrive(q, target)
-	b.addImplicitDeadLetter(q)
+	b.addImplicit(q)
 	return Done{}, nil
 }
 

@@ -348,7 +348,7 @@ func (c *ReceiveDeferred) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
-	if err := q.refusesRemoval(); err != nil {
+	if err := q.refusesReceives(); err != nil {
 		return nil, err
 	}
 	timeout := logtime.Seconds(c.VisibilityTimeout.Or(q.attributes.VisibilitySeconds))

@@ -212,7 +212,8 @@ type StoredMessage struct {
 	ReceivedAt Timestamp // its last receive from this queue, zero: none
 	HandOuts   int64     // receives from this queue that count for redrive
 	DeadLetter bool      // a receive that takes it moves it to the dead-letter queue
-	ExpiresAt  Timestamp // end of its retention, zero: it does not expire
+	ExpiresAt  Timestamp // end of its retention or time to live, zero: it does not expire
+	ExpiresTo  string    // the dead-letter queue to which it then moves, empty: it is deleted
 	InSession  bool      // in flight under the lock of its group
 	Deferred   bool      // outside of its group, also while it is in flight
 	Returnable bool      // MoveStored can move it back to its dead-letter source
@@ -242,10 +243,12 @@ func (v View) Stored(queue string, sequence SequenceNumber) (StoredMessage, *Err
 	switch {
 	case scheduled:
 		out.PeekedMessage, out.ExpiresAt = v.peekUnordered(q, m), q.expiry(m, m.delivery.visibleAt, v.b.now)
+		out.ExpiresTo = v.b.expiresTo(q, m, m.delivery.visibleAt)
 	case m.deferred():
 		out.PeekedMessage = v.peekUnordered(q, m)
 	default:
 		out.PeekedMessage, out.ExpiresAt = v.peek(q, m), q.expiry(m, m.sentAt, v.b.now)
+		out.ExpiresTo = v.b.expiresTo(q, m, m.sentAt)
 		if q.ordered(m) {
 			out.Before = q.groups.before(m.group, m.sequence)
 		}

@@ -256,10 +256,11 @@ func (v View) Deliverable(queue string) bool {
 	return ok && q.deliverable(v.b.now)
 }
 
-// ReceivesRefused reports whether the status of the queue refuses receives.
+// ReceivesRefused reports whether the queue refuses receives, by its status or because it forwards its
+// messages.
 func (v View) ReceivesRefused(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
-	return ok && q.refusesRemoval() != nil
+	return ok && q.refusesReceives() != nil
 }
 
 // Overdue reports whether a due timer, schedule or session lock of the queue has not expired yet, or a

@@ -720,6 +720,8 @@ type QueueAttributes struct {
 	DeadLetterExpired       bool                   `protobuf:"varint,25,opt,name=dead_letter_expired,json=deadLetterExpired" json:"dead_letter_expired,omitempty"`
 	Status                  uint32                 `protobuf:"varint,26,opt,name=status" json:"status,omitempty"`
 	SizeMegabytesMax        int64                  `protobuf:"varint,27,opt,name=size_megabytes_max,json=sizeMegabytesMax" json:"size_megabytes_max,omitempty"`
+	ForwardTo               string                 `protobuf:"bytes,28,opt,name=forward_to,json=forwardTo" json:"forward_to,omitempty"`
+	ForwardDeadLetters      string                 `protobuf:"bytes,29,opt,name=forward_dead_letters,json=forwardDeadLetters" json:"forward_dead_letters,omitempty"`
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -929,6 +931,20 @@ func (x *QueueAttributes) GetSizeMegabytesMax() int64 {
 	return 0
 }
 
+func (x *QueueAttributes) GetForwardTo() string {
+	if x != nil {
+		return x.ForwardTo
+	}
+	return ""
+}
+
+func (x *QueueAttributes) GetForwardDeadLetters() string {
+	if x != nil {
+		return x.ForwardDeadLetters
+	}
+	return ""
+}
+
 type Encryption struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	KmsMasterKeyId  string                 `protobuf:"bytes,1,opt,name=kms_master_key_id,json=kmsMasterKeyId" json:"kms_master_key_id,omitempty"`
@@ -1120,6 +1136,7 @@ type MessageRecord struct {
 	TimeToLive       int64                  `protobuf:"varint,36,opt,name=time_to_live,json=timeToLive" json:"time_to_live,omitempty"`
 	Encoded          *Encoded               `protobuf:"bytes,34,opt,name=encoded" json:"encoded,omitempty"`
 	RuleChanges      []*PropertyChange      `protobuf:"bytes,37,rep,name=rule_changes,json=ruleChanges" json:"rule_changes,omitempty"`
+	Hops             uint32                 `protobuf:"varint,38,opt,name=hops" json:"hops,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1355,6 +1372,13 @@ func (x *MessageRecord) GetRuleChanges() []*PropertyChange {
 		return x.RuleChanges
 	}
 	return nil
+}
+
+func (x *MessageRecord) GetHops() uint32 {
+	if x != nil {
+		return x.Hops
+	}
+	return 0
 }
 
 // StoredBody is the place of a body on the node that wrote the snapshot. No other node
@@ -1730,6 +1754,7 @@ type Publication struct {
 	Encoded         *Encoded               `protobuf:"bytes,12,opt,name=encoded" json:"encoded,omitempty"`
 	PartitionKey    string                 `protobuf:"bytes,13,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"`
 	TimeToLive      int64                  `protobuf:"varint,14,opt,name=time_to_live,json=timeToLive" json:"time_to_live,omitempty"`
+	Hops            uint32                 `protobuf:"varint,15,opt,name=hops" json:"hops,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1858,6 +1883,13 @@ func (x *Publication) GetPartitionKey() string {
 func (x *Publication) GetTimeToLive() int64 {
 	if x != nil {
 		return x.TimeToLive
+	}
+	return 0
+}
+
+func (x *Publication) GetHops() uint32 {
+	if x != nil {
+		return x.Hops
 	}
 	return 0
 }
@@ -3351,7 +3383,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\bfired_at\x18\v \x01(\x03R\afiredAt\x12%\n" +
 	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\x12\x1b\n" +
 	"\tlast_lock\x18\r \x01(\x04R\blastLock\x12\x1b\n" +
-	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\xe2\b\n" +
+	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\xb3\t\n" +
 	"\x0fQueueAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12#\n" +
 	"\rdelay_seconds\x18\x02 \x01(\x03R\fdelaySeconds\x120\n" +
@@ -3383,7 +3415,10 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x14time_to_live_seconds\x18\x18 \x01(\x03R\x11timeToLiveSeconds\x12.\n" +
 	"\x13dead_letter_expired\x18\x19 \x01(\bR\x11deadLetterExpired\x12\x16\n" +
 	"\x06status\x18\x1a \x01(\rR\x06status\x12,\n" +
-	"\x12size_megabytes_max\x18\x1b \x01(\x03R\x10sizeMegabytesMax\"\x84\x01\n" +
+	"\x12size_megabytes_max\x18\x1b \x01(\x03R\x10sizeMegabytesMax\x12\x1d\n" +
+	"\n" +
+	"forward_to\x18\x1c \x01(\tR\tforwardTo\x120\n" +
+	"\x14forward_dead_letters\x18\x1d \x01(\tR\x12forwardDeadLetters\"\x84\x01\n" +
 	"\n" +
 	"Encryption\x12)\n" +
 	"\x11kms_master_key_id\x18\x01 \x01(\tR\x0ekmsMasterKeyId\x12*\n" +
@@ -3399,7 +3434,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ventries_max\x18\x06 \x01(\x03R\n" +
 	"entriesMax\x12.\n" +
 	"\x13purge_keeps_history\x18\a \x01(\bR\x11purgeKeepsHistory\x12/\n" +
-	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xc3\b\n" +
+	"\x14dead_letter_keeps_id\x18\b \x01(\bR\x11deadLetterKeepsId\"\xd7\b\n" +
 	"\rMessageRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1d\n" +
@@ -3441,7 +3476,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ftime_to_live\x18$ \x01(\x03R\n" +
 	"timeToLive\x12/\n" +
 	"\aencoded\x18\" \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\x12?\n" +
-	"\frule_changes\x18% \x03(\v2\x1c.seriatim.fsm.PropertyChangeR\vruleChanges\"n\n" +
+	"\frule_changes\x18% \x03(\v2\x1c.seriatim.fsm.PropertyChangeR\vruleChanges\x12\x12\n" +
+	"\x04hops\x18& \x01(\rR\x04hops\"n\n" +
 	"\n" +
 	"StoredBody\x12\x18\n" +
 	"\asegment\x18\x01 \x01(\rR\asegment\x12\x16\n" +
@@ -3472,7 +3508,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\x12)\n" +
 	"\x10subscription_arn\x18\x03 \x01(\tR\x0fsubscriptionArn\x12\x10\n" +
 	"\x03raw\x18\x04 \x01(\bR\x03raw\x12\x1a\n" +
-	"\breplayed\x18\x05 \x01(\bR\breplayed\"\xf2\x03\n" +
+	"\breplayed\x18\x05 \x01(\bR\breplayed\"\x86\x04\n" +
 	"\vPublication\x12\x1b\n" +
 	"\ttopic_arn\x18\x01 \x01(\tR\btopicArn\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
@@ -3491,7 +3527,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\aencoded\x18\f \x01(\v2\x15.seriatim.fsm.EncodedR\aencoded\x12#\n" +
 	"\rpartition_key\x18\r \x01(\tR\fpartitionKey\x12 \n" +
 	"\ftime_to_live\x18\x0e \x01(\x03R\n" +
-	"timeToLive\"t\n" +
+	"timeToLive\x12\x12\n" +
+	"\x04hops\x18\x0f \x01(\rR\x04hops\"t\n" +
 	"\x0eArchivedRecord\x12%\n" +
 	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
 	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"u\n" +

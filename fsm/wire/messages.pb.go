@@ -2423,6 +2423,9 @@ func SizeMessageRecord(m *queue.MessageRecord) (n int) {
 	for i := range m.RuleChanges {
 		n += 2 + protowire.SizeBytes(SizePropertyChange(&m.RuleChanges[i]))
 	}
+	if m.Hops != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.Hops))
+	}
 	return n
 }
 
@@ -2546,6 +2549,10 @@ func AppendMessageRecord(b []byte, m *queue.MessageRecord) []byte {
 		b = protowire.AppendVarint(b, uint64(SizePropertyChange(&m.RuleChanges[i])))
 		b = AppendPropertyChange(b, &m.RuleChanges[i])
 	}
+	if m.Hops != 0 {
+		b = append(b, 0xb0, 0x2)
+		b = protowire.AppendVarint(b, uint64(m.Hops))
+	}
 	return b
 }
 
@@ -2634,6 +2641,8 @@ func ReadMessageRecord(r Reader, m *queue.MessageRecord) error {
 			if err := ReadPropertyChange(r.nested(), &m.RuleChanges[len(m.RuleChanges)-1]); err != nil {
 				return err
 			}
+		case 304: // hops
+			m.Hops = uint8(r.narrow(255, "hops"))
 		default:
 			r.skip()
 		}
@@ -3378,6 +3387,9 @@ func SizePublication(m *notification.Notification) (n int) {
 	if m.TimeToLive != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.TimeToLive))
 	}
+	if m.Hops != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Hops))
+	}
 	return n
 }
 
@@ -3441,6 +3453,10 @@ func AppendPublication(b []byte, m *notification.Notification) []byte {
 		b = append(b, 0x70)
 		b = protowire.AppendVarint(b, uint64(m.TimeToLive))
 	}
+	if m.Hops != 0 {
+		b = append(b, 0x78)
+		b = protowire.AppendVarint(b, uint64(m.Hops))
+	}
 	return b
 }
 
@@ -3487,6 +3503,8 @@ func ReadPublication(r Reader, m *notification.Notification) error {
 			m.PartitionKey = r.text()
 		case 112: // time_to_live
 			m.TimeToLive = logtime.Duration(r.number())
+		case 120: // hops
+			m.Hops = uint8(r.narrow(255, "hops"))
 		default:
 			r.skip()
 		}
@@ -4112,6 +4130,12 @@ func SizeQueueAttributes(m *attributes.Queue) (n int) {
 	if m.SizeMegabytesMax != 0 {
 		n += 2 + protowire.SizeVarint(uint64(m.SizeMegabytesMax))
 	}
+	if m.ForwardTo != "" {
+		n += 2 + protowire.SizeBytes(len(m.ForwardTo))
+	}
+	if m.ForwardDeadLetters != "" {
+		n += 2 + protowire.SizeBytes(len(m.ForwardDeadLetters))
+	}
 	return n
 }
 
@@ -4205,6 +4229,14 @@ func AppendQueueAttributes(b []byte, m *attributes.Queue) []byte {
 		b = append(b, 0xd8, 0x1)
 		b = protowire.AppendVarint(b, uint64(m.SizeMegabytesMax))
 	}
+	if m.ForwardTo != "" {
+		b = append(b, 0xe2, 0x1)
+		b = protowire.AppendString(b, m.ForwardTo)
+	}
+	if m.ForwardDeadLetters != "" {
+		b = append(b, 0xea, 0x1)
+		b = protowire.AppendString(b, m.ForwardDeadLetters)
+	}
 	return b
 }
 
@@ -4270,6 +4302,10 @@ func ReadQueueAttributes(r Reader, m *attributes.Queue) error {
 			m.Status = attributes.Status(r.narrow(255, "status"))
 		case 216: // size_megabytes_max
 			m.SizeMegabytesMax = int64(r.number())
+		case 226: // forward_to
+			m.ForwardTo = r.text()
+		case 234: // forward_dead_letters
+			m.ForwardDeadLetters = r.text()
 		default:
 			r.skip()
 		}

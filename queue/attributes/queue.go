@@ -3,6 +3,7 @@ package attributes
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -40,7 +41,9 @@ type Queue struct {
 	TimeToLiveSeconds       int64 // DefaultTimeToLiveSeconds; 0: RetentionSeconds counts instead
 	DeadLetterExpired       bool  // DeadLetterOnExpiration
 	Status                  Status
-	SizeMegabytesMax        int64 // MaxSizeInMegabytes; 0: no limit
+	SizeMegabytesMax        int64  // MaxSizeInMegabytes; 0: no limit
+	ForwardTo               string // a queue, or with a prefix a topic; empty: none
+	ForwardDeadLetters      string // ForwardDeadLetteredMessagesTo
 	Profile                 Profile
 	// Extensions records which extension attributes were set, or preset by a profile: only those
 	// are listed (decision 20).
@@ -100,6 +103,11 @@ func (s Status) RefusesReceives() bool { return s == StatusDisabled || s == Stat
 // String returns the value of EntityStatus.
 func (s Status) String() string { return statuses[s].text }
 
+// ForwardTarget returns the name of the queue or topic to which ForwardTo forwards, without the account.
+func ForwardTarget(forwardTo string) (name string, topic bool) {
+	return strings.CutPrefix(forwardTo, topicPrefix)
+}
+
 // Withheld is the reason for which receives from a queue get no messages.
 type Withheld uint8
 
@@ -108,6 +116,7 @@ const (
 	NotWithheld Withheld = iota
 	WithheldPaused
 	WithheldDisabled
+	WithheldForwarding
 )
 
 // Withheld returns why receives get no messages.
@@ -117,6 +126,8 @@ func (a *Queue) Withheld() Withheld {
 		return WithheldPaused
 	case a.Status.RefusesReceives():
 		return WithheldDisabled
+	case a.ForwardTo != "":
+		return WithheldForwarding
 	}
 	return NotWithheld
 }
@@ -166,6 +177,8 @@ const (
 	extensionTopicScope      ExtensionSet = 1 << 16 // DeduplicationScope, which is no extension on queues
 	extensionStatus          ExtensionSet = 1 << 17
 	extensionSizeMax         ExtensionSet = 1 << 18
+	extensionForwardTo       ExtensionSet = 1 << 19
+	extensionForwardDead     ExtensionSet = 1 << 20
 )
 
 // Defaults. MaximumMessageSize is that of AWS since August 2025; the windows are the five minutes
@@ -291,6 +304,10 @@ func (a *Queue) consistent(given []Attribute) *refusal.Error {
 	}
 	if a.Deduplication.IDAndContent && !a.Deduplication.ContentBased {
 		return Invalid(nameContentMode)
+	}
+	if a.ForwardDeadLetters != "" && a.Redrive.Target == "" && !a.ImplicitDeadLetterQueue {
+		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", NameForwardDeadLetters,
+			". Reason: the queue needs a RedrivePolicy or ImplicitDeadLetterQueue.")
 	}
 	// AWS refuses both kinds of encryption in one request with the code for an invalid name. If
 	// they are requested one after the other, the later one applies.

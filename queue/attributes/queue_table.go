@@ -2,6 +2,7 @@ package attributes
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -18,6 +19,8 @@ const (
 	nameDeduplicationWindow  = "DeduplicationWindowSeconds"
 	NameFIFO                 = "FifoQueue"
 	NameDeliveryPaused       = "DeliveryPaused"
+	NameForwardDeadLetters   = "ForwardDeadLetteredMessagesTo"
+	NameForwardTo            = "ForwardTo"
 	nameEntriesMax           = "MaxDeduplicationEntries"
 	nameGroupMessagesMax     = "MaxMessagesPerGroupPerReceive"
 	nameGroupMode            = "MessageGroupIdMode"
@@ -42,6 +45,9 @@ const (
 	serviceBus       = "servicebus"
 	serviceBusWindow = 600
 )
+
+// topicPrefix marks the name of a topic among names of queues.
+const topicPrefix = "topic:"
 
 // Bounds that only the rows use.
 const (
@@ -120,6 +126,13 @@ var queueTable = newTable(false,
 	row(nameThroughputLimit, 1, onFIFONamed,
 		"Stored and listed for AWS clients. `perMessageGroupId` needs the `DeduplicationScope` `messageGroup`.",
 		either(words{{"perQueue", 1}, {"perMessageGroupId", 1}}, func(a *Queue) *bool { return &a.HighThroughput })),
+	row(NameForwardDeadLetters, 1, onAny,
+		"Forwards each dead letter of the queue as `ForwardTo` does. It needs `RedrivePolicy` or `ImplicitDeadLetterQueue`.",
+		forwardValue(func(a *Queue) *string { return &a.ForwardDeadLetters })).as(extensionForwardDead),
+	row(NameForwardTo, 1, onAny,
+		"Moves each message that can be received to another queue or topic of the account. The queue then refuses receives. A message "+
+			"that cannot be forwarded goes to the queue `NAME-transferdlq` or `NAME-transferdlq.fifo`. An empty value removes it.",
+		forwardValue(func(a *Queue) *string { return &a.ForwardTo })).as(extensionForwardTo),
 	row("ImplicitDeadLetterQueue", 1, onAny,
 		"Gives a queue without a `RedrivePolicy` a dead-letter queue of its own, named `NAME-dlq` or `NAME-dlq.fifo`.",
 		flag(func(a *Queue) *bool { return &a.ImplicitDeadLetterQueue })).as(extensionImplicitDLQ),
@@ -197,6 +210,30 @@ func deduplicationWindow() attribute[Queue] {
 			strconv.FormatInt(s.in.MinimumWindow, 10), " and ", strconv.FormatInt(limits.DeduplicationSecondsMax, 10), ".")
 	}
 	return r
+}
+
+// forwardValue is the name of a queue, or of a topic with a prefix. It has the type of the queue.
+func forwardValue(field func(*Queue) *string) attribute[Queue] {
+	return attribute[Queue]{
+		takes: takesText("QUEUE or `topic:TOPIC`"),
+		parse: func(a *Queue, s setting) *refusal.Error {
+			name, topic := ForwardTarget(s.value)
+			stem, fifo := strings.CutSuffix(name, ".fifo")
+			most := limits.TopicNameLengthMax
+			if !topic {
+				most = limits.QueueNameLengthMax
+				if fifo {
+					most = limits.FIFONameLengthMax
+				}
+			}
+			if s.value != "" && (fifo != a.FIFO || !isTopicName(stem) || len(name) > most) {
+				return s.invalid("")
+			}
+			*field(a) = s.value
+			return nil
+		},
+		print: func(a *Queue) (string, bool) { return *field(a), true },
+	}
 }
 
 // fifoValue is FifoQueue. Only FIFO queues have the row. There AWS accepts true without effect, and

@@ -20,7 +20,7 @@ func TestQueueTableIsComplete(t *testing.T) {
 			t.Errorf("%s: only extension attributes are fixed by the table", r.name)
 		}
 	}
-	if want := ExtensionSet(1<<19-1) &^ extensionTopicScope; seen != want {
+	if want := ExtensionSet(1<<21-1) &^ extensionTopicScope; seen != want {
 		t.Errorf("extension bits in use: %b, want %b", seen, want)
 	}
 }
@@ -33,7 +33,8 @@ func TestKnownAttribute(t *testing.T) {
 		"ContentDeduplicationMode", "CreatedTimestamp", "DeadLetterKeepsDeduplicationId", "DeadLetterOnExpiration",
 		"DeduplicationEnabled", "DeduplicationScope", "DeduplicationWindowSeconds", "DefaultTimeToLiveSeconds", "DelaySeconds",
 		"DeliveryPaused", "EntityStatus",
-		"FifoQueue", "FifoThroughputLimit", "ImplicitDeadLetterQueue", "KmsDataKeyReusePeriodSeconds",
+		"FifoQueue", "FifoThroughputLimit", "ForwardDeadLetteredMessagesTo", "ForwardTo", "ImplicitDeadLetterQueue",
+		"KmsDataKeyReusePeriodSeconds",
 		"KmsMasterKeyId", "LastModifiedTimestamp", "MaxDeduplicationEntries",
 		"MaxMessagesPerGroupPerReceive", "MaxSizeInMegabytes", "MaximumMessageSize", "MessageGroupIdMode",
 		"MessageRetentionPeriod", "Policy", "PurgeClearsDeduplicationHistory", "QueueArn",

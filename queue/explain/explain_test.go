@@ -140,6 +140,7 @@ func TestEveryState(t *testing.T) {
 	s.deduplication()
 	s.topics()
 	s.limit()
+	s.forwarding()
 	documented := documentedStates(t)
 	for _, subject := range documented {
 		if !s.got[subject] {
@@ -190,6 +191,7 @@ func (s *state) messages() {
 	s.queue("q.fifo", "disabled", "Receiving from the queue is disabled: receives get no messages. Sends go on.")
 	s.group("q.fifo", "g", "disabled")
 	s.message("q.fifo", first, "disabled")
+	s.set("q.fifo", "EntityStatus", "Active")
 
 	s.create("slow.fifo", "DelaySeconds", "900", "MessageRetentionPeriod", "600")
 	delayed := s.send("slow.fifo", "g", "1")
@@ -198,6 +200,19 @@ func (s *state) messages() {
 	s.message("slow.fifo", delayed, "delayed", "Before that, at 2027-01-15T08:10:00Z, its retention ends")
 	later := s.send("slow.fifo", "h", "2", func(e *queue.SendEntry) { e.Options = &queue.SendOptions{EnqueueAt: s.at + 60_000} })
 	s.message("slow.fifo", later, "scheduled", "At 2027-01-15T08:01:00Z it is enqueued with a new sequence number.")
+}
+
+// forwarding produces the states of a queue that forwards. The clock of other commands shows its message
+// before it is forwarded.
+func (s *state) forwarding() {
+	s.create("from.fifo", "ForwardTo", "q.fifo", "DelaySeconds", "5")
+	s.queue("from.fifo", "forwarding", "The queue forwards its messages to q.fifo: receives get no messages.")
+	n := s.send("from.fifo", "g", "forwarded")
+	s.message("from.fifo", n, "delayed", "The queue forwards its messages to q.fifo: receives get no messages.")
+	s.at += 5_000
+	s.create("other.fifo")
+	s.group("from.fifo", "g", "forwarding")
+	s.message("from.fifo", n, "forwarding")
 }
 
 // heldMessages produces the states of received messages.

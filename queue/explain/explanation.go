@@ -39,7 +39,7 @@ type Then uint8
 const (
 	Nothing    Then = iota // what other messages or commands decide
 	Deliver                // a receive returns a message
-	DeadLetter             // a receive moves the message to the dead-letter queue
+	DeadLetter             // the message moves to the dead-letter queue
 	Enqueue                // a scheduled message is enqueued
 	Forget                 // an id is forgotten
 	Expire                 // the retention of a message ends

@@ -94,6 +94,11 @@ func (e *Explanation) expires(m *queue.StoredMessage) {
 	}
 	e.Until, e.Then = m.ExpiresAt, Expire
 	e.Next = "Before that, at " + clock(m.ExpiresAt) + ", its retention ends and it is deleted."
+	if m.ExpiresTo != "" {
+		e.Then = DeadLetter
+		e.Next = "Before that, at " + clock(m.ExpiresAt) + ", its time to live ends and it moves to the dead-letter queue " +
+			m.ExpiresTo + "."
+	}
 }
 
 // withheldToo adds that receives get nothing from a queue when something else holds the message as well.

@@ -56,6 +56,10 @@ func withheld(name string, a *queue.QueueAttributes) withholding {
 	case attributes.WithheldDisabled:
 		return withholding{"disabled", "Receiving from the queue is disabled", "Receives get messages again when you activate the queue.",
 			"activates the queue", []string{"queue", "update", name, "--attribute", "EntityStatus=Active"}}
+	case attributes.WithheldForwarding:
+		return withholding{"forwarding", "The queue forwards its messages to " + a.ForwardTo,
+			"Receives get messages again when you end the forwarding.", "ends the forwarding",
+			[]string{"queue", "update", name, "--attribute", "ForwardTo="}}
 	case attributes.NotWithheld:
 	}
 	return withholding{}

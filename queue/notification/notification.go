@@ -27,6 +27,8 @@ type Notification struct {
 	PartitionKey string
 	// TimeToLive counts from the delivery to each queue, zero: as the queue says.
 	TimeToLive logtime.Duration
+	// Hops counts the times that the message was forwarded.
+	Hops uint8
 	// TraceHeader is the AWSTraceHeader, empty if absent.
 	TraceHeader string
 }

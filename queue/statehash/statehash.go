@@ -81,6 +81,7 @@ const (
 	KindRule           = 'r'
 	KindRuleID         = 'u'
 	KindRuleChanges    = 'c'
+	KindHops           = 'h'
 )
 
 // Sum returns the hash of a record.

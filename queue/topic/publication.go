@@ -43,6 +43,9 @@ func contentHash(k statehash.Key, n *notification.Notification) uint64 {
 	if n.TraceHeader != "" || n.PartitionKey != "" || n.TimeToLive != 0 {
 		r = r.Text(n.TraceHeader).Text(n.PartitionKey).Num(uint64(n.TimeToLive))
 	}
+	if n.Hops != 0 {
+		r = append(r, statehash.KindHops, n.Hops)
+	}
 	r = n.Encoded.AppendTo(r)
 	return k.Hash(r)
 }

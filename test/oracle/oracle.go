@@ -66,7 +66,9 @@ func first(list ...*Difference) *Difference {
 // the product's.
 func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
 	o.Model.Advance(at)
+	o.Model.Leave(refusedEarly(cmd))
 	want, d := o.check(cmd, result, refusal)
+	o.Model.Forward()
 	want.Deliveries = o.Model.Deliveries()
 	return want, d
 }
@@ -112,6 +114,18 @@ func (o *Oracle) check(cmd queue.Command, result queue.Result, refusal *queue.Er
 		return Answer{}, nil
 	}
 	return Answer{Err: err}, differ("I11", errorDifference(err, refusal))
+}
+
+// refusedEarly reports whether the product refuses a command before it uses the queue.
+func refusedEarly(cmd queue.Command) bool {
+	switch c := cmd.(type) {
+	case *queue.SendMessages, *queue.DeleteMessages, *queue.SetQueueAttributes:
+		return false
+	case *queue.ChangeMessageVisibility:
+		seconds := c.Entries[0].VisibilityTimeout.Value
+		return !c.Batch && (seconds < 0 || seconds > 43_200)
+	}
+	return cmd.Validate() != nil
 }
 
 // administer applies a command about whole queues to the model. Commands for which the model has no

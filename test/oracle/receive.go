@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,10 +61,6 @@ func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Del
 	if replayed {
 		counts, handles = "I6", "I6"
 	}
-	dedup := want.DedupID
-	if want.DedupOf != 0 {
-		dedup = o.bound.messages.product[want.DedupOf].String()
-	}
 	group := ""
 	if want.Sent.Group != nil {
 		group = *want.Sent.Group
@@ -74,6 +71,13 @@ func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Del
 		differ("I9", o.bound.bindNumber(name, want.Number, got.Sequence)),
 	); d != nil {
 		return d
+	}
+	dedup := want.DedupID
+	if want.DedupOf != 0 { // a message that perhaps no answer contained before
+		if text := o.bound.messages.bind("message id", want.DedupOf, messageID(got.DeduplicationID)); text != "" {
+			return differ("I2", "deduplication id: "+text)
+		}
+		dedup = o.bound.messages.product[want.DedupOf].String()
 	}
 	return first(
 		o.compareBody(got.Body.String(), &want.Sent),
@@ -88,6 +92,14 @@ func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Del
 		compareAttributes(attributes(got.Attributes), want.Sent.Attributes),
 		compareParts(got.Encoded, want.Sent.Parts),
 	)
+}
+
+// messageID reads the text of a message id, zero if it is none.
+func messageID(text string) (id queue.MessageID) {
+	if raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", "")); err == nil && len(raw) == len(id) {
+		copy(id[:], raw)
+	}
+	return id
 }
 
 // bindHandle binds a handle to a delivery. A message that the receive itself deletes has no handle.

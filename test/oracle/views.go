@@ -48,5 +48,11 @@ func (o *Oracle) CompareKnown(q *reference.Queue, got queue.KnownID, want refere
 // SessionOf returns the model's lock for a token.
 func (o *Oracle) SessionOf(s queue.SessionRef) reference.SessionRef { return o.sessionRef(s) }
 
-// MessageID returns the product's id for a message of the model.
-func (o *Oracle) MessageID(message int) string { return o.bound.messages.product[message].String() }
+// MessageID returns the product's id for a message of the model. If no answer had the id yet, seen is its
+// text.
+func (o *Oracle) MessageID(message int, seen string) string {
+	if _, known := o.bound.messages.product[message]; !known {
+		o.bound.messages.bind("message id", message, messageID(seen))
+	}
+	return o.bound.messages.product[message].String()
+}

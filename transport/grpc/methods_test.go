@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,6 +101,12 @@ func TestSecondResources(t *testing.T) {
 		{"CreateQueue", "sqs:SendMessage", "second-letters", createWith(map[string]string{"RedrivePolicy": letters})},
 		{"CreateQueue", "sqs:SendMessage", "second-new-dlq", createWith(map[string]string{"ImplicitDeadLetterQueue": "true"})},
 		{"CreateQueue", "sqs:CreateQueue", "second-new-dlq", createWith(map[string]string{"ImplicitDeadLetterQueue": "true"})},
+		{"CreateQueue", "sqs:SendMessage", "second-other", createWith(map[string]string{"ForwardTo": "second-other"})},
+		{"CreateQueue", "sns:Publish", "second", createWith(map[string]string{"ForwardTo": "topic:second"})},
+		{"CreateQueue", "sqs:SendMessage", "second-other", createWith(map[string]string{
+			"ForwardDeadLetteredMessagesTo": "second-other", "ImplicitDeadLetterQueue": "true",
+		})},
+		{"CreateQueue", "sqs:CreateQueue", "second-new-transferdlq", createWith(map[string]string{"ForwardTo": "second-other"})},
 		{"SetQueueAttributes", "sqs:SendMessage", "second-letters", func() error {
 			_, err := queues.SetQueueAttributes(signed(seriatimpb.Queues_SetQueueAttributes_FullMethodName),
 				&seriatimpb.SetQueueAttributesRequest{Queue: "second", Attributes: map[string]string{"RedrivePolicy": letters}})
@@ -130,7 +137,11 @@ func TestSecondResources(t *testing.T) {
 		{"MoveStored", "sqs:SendMessage", "second-other", moveStored("second-other")},
 	} {
 		tried[tc.method] = true
-		may(t, tc.denied, arnOfQueue+tc.on)
+		resource := arnOfQueue
+		if strings.HasPrefix(tc.denied, "sns:") {
+			resource = arnOfTopic
+		}
+		may(t, tc.denied, resource+tc.on)
 		if err := tc.call(); status.Code(err) != codes.PermissionDenied {
 			t.Errorf("%s, without %s on %s: %v", tc.method, tc.denied, tc.on, err)
 		}

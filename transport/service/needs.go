@@ -25,8 +25,8 @@ func ToSend(qualified string) Need { return toQueue("sqs:SendMessage", qualified
 // Reader reads a state that contains all acknowledged changes.
 type Reader func(ctx context.Context, read func(queue.View) error) error
 
-// QueueNeeds returns the Needs for setting attributes of a queue: they may name a dead-letter queue,
-// or create the built-in one (ImplicitDeadLetterQueue).
+// QueueNeeds returns the Needs for setting attributes of a queue: they may name a dead-letter queue, or
+// queues and topics to forward to, or create a built-in dead-letter queue.
 func QueueNeeds(qualified string, given []queue.Attribute) (needs []Need) {
 	text, _ := attributes.ValueOf(given, "RedrivePolicy")
 	if p, reason := policy.ParseRedrive(text); reason == "" && p.Target != "" {
@@ -34,11 +34,26 @@ func QueueNeeds(qualified string, given []queue.Attribute) (needs []Need) {
 	}
 	text, _ = attributes.ValueOf(given, "ImplicitDeadLetterQueue")
 	if on, _ := attributes.ParseBool(text); on {
-		built := queue.ImplicitDeadLetterName(qualified)
-		needs = append(needs, toQueue("sqs:CreateQueue", built), ToSend(built))
+		needs = append(needs, toBuiltIn(queue.ImplicitDeadLetterName(qualified))...)
+	}
+	for _, attribute := range []string{attributes.NameForwardTo, attributes.NameForwardDeadLetters} {
+		text, _ = attributes.ValueOf(given, attribute)
+		if text == "" {
+			continue
+		}
+		name, topic := attributes.ForwardTarget(text)
+		need := ToSend(access.Sibling(qualified, name))
+		if topic {
+			need = Need{"sns:Publish", Resource{Topic: access.Sibling(qualified, name)}}
+		}
+		needs = append(needs, need)
+		needs = append(needs, toBuiltIn(queue.TransferDeadLetterName(qualified))...)
 	}
 	return needs
 }
+
+// toBuiltIn returns the Needs for a built-in dead-letter queue.
+func toBuiltIn(name string) []Need { return []Need{toQueue("sqs:CreateQueue", name), ToSend(name)} }
 
 // MoveNeeds returns the Needs of a move task (AWS). Without a destination, messages go back to the
 // queues whose dead-letter queue is the source.

@@ -23,6 +23,8 @@ type Broker struct {
 	lastLock     int
 	lastSub      int
 	issued       map[int]issued // by delivery
+	changed      []*Queue       // by the command at hand
+	leave        bool           // see Leave
 	deliveries   Deliveries
 }
 
@@ -85,6 +87,7 @@ func (b *Broker) Advance(at int64) {
 	}
 	b.deliveries = noDeliveries()
 	b.publishScheduled()
+	b.Forward()
 	for _, t := range b.topics {
 		b.dropArchived(t)
 	}
@@ -149,12 +152,24 @@ func (b *Broker) minimumWindow() int64 {
 
 func (b *Broker) find(name string) (*Queue, *Error) {
 	if q := b.queues[name]; q != nil {
-		q.quietUntil = 0 // it changes now
-		b.moveExpired(q)
+		b.begin(q)
 		return q, nil
 	}
 	return nil, &Error{"QueueDoesNotExist", "The specified queue does not exist."}
 }
+
+// begin begins the use of a queue by the command at hand, unless it is refused before.
+func (b *Broker) begin(q *Queue) {
+	q.quietUntil = 0 // it changes now
+	if !b.leave {
+		b.mark(q)
+		b.moveExpired(q)
+	}
+}
+
+// Leave says whether the command at hand is refused before it uses a queue. The model checks commands in
+// another order.
+func (b *Broker) Leave(leave bool) { b.leave = leave }
 
 // coolOffMilliseconds is the wait after DeleteQueue and between PurgeQueue calls (sqs.md 2.1,
 // 2.12), if the cluster setting is on.
@@ -165,6 +180,7 @@ func (b *Broker) DeleteQueue(name string) *Error {
 	if _, err := b.find(name); err != nil {
 		return err
 	}
+	b.Forward()
 	forget(b.queues[name].messages)
 	delete(b.queues, name)
 	b.deletedAt[name] = b.now

@@ -26,11 +26,14 @@ func (q *Queue) redrive() Redrive {
 	return q.Settings.Redrive
 }
 
-// makeImplicit creates the built-in dead-letter queue if there is none.
+// makeImplicit creates the built-in dead-letter queues if there are none.
 func (b *Broker) makeImplicit(q *Queue) {
 	r := q.redrive()
 	if q.Settings.Redrive.Target == "" && r.Target != "" && b.queues[r.Target] == nil {
 		b.addQueue(r.Target, q.FIFO, defaults())
+	}
+	if name := transferName(q.Name); (q.Settings.ForwardTo != "" || q.Settings.ForwardDead != "") && b.queues[name] == nil {
+		b.addQueue(name, q.FIFO, defaults())
 	}
 }
 
@@ -62,17 +65,26 @@ func (b *Broker) deadLetterByCount(q, target *Queue, m *Message) {
 // id unless the source keeps it (sqs.md 4.11, servicebus.md 5.2). The ids remembered by the target
 // are neither used nor extended (servicebus.md 5.4).
 func (b *Broker) deadLetter(q, target *Queue, m *Message) {
-	q.remove(m)
+	c := b.moveDead(q, target, q, m)
+	if to := q.Settings.ForwardDead; to != "" {
+		b.forward(target, q, c, to)
+	}
+}
+
+// moveDead moves m from q to a dead-letter queue of source.
+func (b *Broker) moveDead(q, target, source *Queue, m *Message) *Message {
+	b.mark(target)
 	target.lingering.aged = 0
+	q.remove(m)
 	c := &Message{
 		ID: m.ID, Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
-		DedupID: m.DedupID, DedupOf: m.DedupOf, Partition: m.Partition, Source: q.Name,
+		DedupID: m.DedupID, DedupOf: m.DedupOf, Partition: m.Partition, Source: source.Name, Hops: m.Hops,
 		TimeToLive: target.timeToLive(0),
 		SentAt:     m.SentAt, Counts: Counts{Receives: m.Receives, FirstAt: m.FirstAt},
 	}
 	if q.FIFO {
 		c.SentAt = b.now
-		if !q.Settings.DeadLetterKeepsID {
+		if !source.Settings.DeadLetterKeepsID {
 			c.DedupID, c.DedupOf = "", m.ID
 		}
 	} else {
@@ -81,4 +93,5 @@ func (b *Broker) deadLetter(q, target *Queue, m *Message) {
 		c.StartDelay = b.now - c.SentAt
 	}
 	b.insert(target, c)
+	return c
 }

@@ -47,8 +47,8 @@ func (b *Broker) live(h *history, r remembered) bool {
 // Remembers reports whether a queue still knows all ids that it accepted at a time or later: it was
 // not changed since, and less than a window has passed.
 func (b *Broker) Remembers(name string, since int64) bool {
-	q := b.queues[name]
-	if q == nil || q.changedAt >= since || q.forgot && q.forgotAt >= since || q.purged && q.purgedAt >= since {
+	q, err := b.find(name)
+	if err != nil || q.changedAt >= since || q.forgot && q.forgotAt >= since || q.purged && q.purgedAt >= since {
 		return false
 	}
 	return b.live(&q.history, remembered{acceptedAt: since})

@@ -42,7 +42,7 @@ func (b *Broker) ReceiveDeferred(name string, r DeferredRequest) (Received, *Err
 			return Received{}, &Error{Code: "InvalidParameterValue"} // requested twice
 		}
 	}
-	if err := q.keeps(); err != nil {
+	if err := q.refusesReceives(); err != nil {
 		return Received{}, err
 	}
 	lock := 0

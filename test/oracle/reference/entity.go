@@ -18,6 +18,17 @@ func (q *Queue) keeps() *Error {
 	return nil
 }
 
+// refusesReceives returns the error of a queue that refuses receives.
+func (q *Queue) refusesReceives() *Error {
+	if err := q.keeps(); err != nil {
+		return err
+	}
+	if q.Settings.ForwardTo != "" {
+		return &Error{Code: "UnsupportedOperation"}
+	}
+	return nil
+}
+
 // Withheld says why receives get no messages from a queue, empty if they do.
 func (q *Queue) Withheld() string {
 	switch {
@@ -25,6 +36,8 @@ func (q *Queue) Withheld() string {
 		return "paused"
 	case q.keeps() != nil:
 		return "disabled"
+	case q.Settings.ForwardTo != "":
+		return "forwarding"
 	}
 	return ""
 }

@@ -51,6 +51,7 @@ func (b *Broker) dropExpired(q *Queue) {
 		over := b.over(q, m) && !b.mayMove(q, m)
 		if over {
 			if m.TimeToLive > 0 && b.retained(q, m) {
+				b.touch(q, m)
 				q.lingering.mortal += m.bytes()
 			} else {
 				q.lingering.aged += m.bytes()
@@ -69,6 +70,32 @@ func (b *Broker) mayMove(q *Queue, m *Message) bool {
 
 func (b *Broker) retained(q *Queue, m *Message) bool {
 	return q.Settings.TimeToLive > 0 || b.now < m.SentAt+q.Settings.Retention*1000
+}
+
+// ExpiresTo returns the dead-letter queue to which a message moves when it expires, empty if it is deleted.
+func (b *Broker) ExpiresTo(q *Queue, number int) string {
+	m, target := q.numbered(number), b.queues[q.redrive().Target]
+	if m == nil || m.TimeToLive == 0 || !q.Settings.DeadLetterExpired || target == nil || target == q || target.FIFO != q.FIFO {
+		return ""
+	}
+	from := m.SentAt
+	if m.Scheduled {
+		from = m.DueAt
+	}
+	if q.Settings.TimeToLive == 0 && b.ends(q, m, from) >= from+q.Settings.Retention*1000 {
+		return ""
+	}
+	return target.Name
+}
+
+// Fed reports whether another queue forwards to a queue.
+func (b *Broker) Fed(q *Queue) bool {
+	for _, other := range b.queues {
+		if other.Settings.ForwardTo == q.Name || other.Settings.ForwardDead == q.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // moveExpired moves the expired messages of a queue to the dead-letter queue, in the order of their
@@ -111,7 +138,7 @@ func (b *Broker) mortalKey(m *Message) int64 {
 // Tick advances the clock in all queues.
 func (b *Broker) Tick() {
 	for _, q := range b.Queues() {
-		b.moveExpired(q)
+		b.begin(q)
 	}
 }
 

@@ -19,6 +19,7 @@ type Message struct {
 	Deferred   bool  // outside of its group, delivered only by number
 	DueAt      int64
 	Prompt     bool   // it was scheduled, so the delay of the queue does not apply
+	Hops       int    // times that it was forwarded
 	Partition  string // the PartitionKey with which it was sent
 	TimeToLive int64  // milliseconds from SentAt; 0: none
 	attempt    *attempt

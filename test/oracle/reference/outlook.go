@@ -222,14 +222,20 @@ func (q *Queue) NumberOf(id int) int {
 func (b *Broker) Later(name string, at int64) *Broker {
 	q := b.queues[name]
 	aged := *q
-	aged.messages, aged.sessions = nil, map[string]*session{}
+	aged.messages, aged.sessions, aged.attempts = nil, map[string]*session{}, nil
+	copies := map[*attempt]*attempt{nil: nil}
+	for _, a := range q.attempts {
+		copies[a] = new(*a)
+		aged.attempts = append(aged.attempts, copies[a])
+	}
 	for _, m := range q.messages {
-		aged.messages = append(aged.messages, new(*m))
+		m = new(*m)
+		m.attempt = copies[m.attempt]
+		aged.messages = append(aged.messages, m)
 	}
 	for name, s := range q.sessions {
 		aged.sessions[name] = new(*s)
 	}
-	aged.attempts = slices.Clone(q.attempts)
 	aged.history.rules = &aged.Settings.Deduplication
 	aged.quietUntil = 0
 	later := *b

@@ -17,6 +17,7 @@ type PublishEntry struct {
 	EnqueueAt  *int64
 	Partition  *string
 	TimeToLive *int64
+	Hops       int // times that it was forwarded
 }
 
 // Publication is an accepted publish (sns.md 6). Queues with raw delivery get its text and
@@ -36,6 +37,7 @@ type Publication struct {
 	Replayed     bool
 	Partition    string
 	TimeToLive   int64 // in the queues; 0: not asked for
+	Hops         int
 }
 
 // Published is the answer to one PublishEntry.
@@ -190,7 +192,7 @@ func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry) Publ
 	v, _ := t.values(e)
 	a := archived{sender: sender, group: orEmpty(e.Group), id: orEmpty(e.Dedup)}
 	a.Publication = Publication{
-		Trace: e.Trace, Partition: v.partition, TimeToLive: v.timeToLive,
+		Trace: e.Trace, Partition: v.partition, TimeToLive: v.timeToLive, Hops: e.Hops,
 		TopicARN: t.ARN, Subject: orEmpty(e.Subject), Text: e.Message, At: b.now, Attributes: v.rest, Endpoint: endpoint,
 	}
 	var ids []string
@@ -309,7 +311,7 @@ type outgoing struct {
 // message returns the message of a copy.
 func (o *outgoing) message(c ruleCopy) Message {
 	p := c.published
-	m := Message{Sender: o.sender, Group: c.group, DedupID: o.id, Partition: c.partition, Source: c.source}
+	m := Message{Sender: o.sender, Group: c.group, DedupID: o.id, Partition: c.partition, Source: c.source, Hops: p.Hops}
 	m.Sent = SendEntry{Published: &p, Trace: p.Trace}
 	if p.Raw {
 		m.Sent.Body, m.Sent.Attributes = p.Text, o.original.published.Attributes
@@ -378,7 +380,7 @@ func (b *Broker) put(t *Topic, name string, m Message, v reservedValues, dead bo
 	case *first == "duplicate":
 		return *first
 	}
-	b.moveExpired(q)
+	b.begin(q)
 	if !q.FIFO {
 		m.DedupID, m.Partition, v = "", "", reservedValues{}
 		if t.FIFO {

@@ -71,7 +71,7 @@ func (b *Broker) Receive(name string, r ReceiveRequest) (Received, *Error) {
 	if r.Attempt != nil && !goodID(*r.Attempt) {
 		return Received{}, badID("ReceiveRequestAttemptId", *r.Attempt)
 	}
-	if err := q.keeps(); err != nil {
+	if err := q.refusesReceives(); err != nil {
 		return Received{}, err
 	}
 	if r.Attempt != nil {

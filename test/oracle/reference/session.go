@@ -85,7 +85,7 @@ func (b *Broker) Accept(name string, r AcceptRequest) (Locked, *Error) {
 	if id != nil && !goodNative(*id, true) || badLockTime(r.Seconds) || r.Attempt != nil && !goodID(*r.Attempt) {
 		return Locked{}, &Error{Code: "InvalidParameterValue"}
 	}
-	if err := q.keeps(); err != nil {
+	if err := q.refusesReceives(); err != nil {
 		return Locked{}, err
 	}
 	if !q.needsGroup() {

@@ -12,7 +12,7 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 	if !q.FIFO || r.Attempt != nil && (r.Delete || r.Session == nil) || r.Session != nil && r.Visibility != nil {
 		return Received{}, &Error{Code: "UnsupportedOperation"}
 	}
-	if err := q.keeps(); err != nil {
+	if err := q.refusesReceives(); err != nil {
 		return Received{}, err
 	}
 	if r.Session == nil {

@@ -19,6 +19,7 @@ type Settings struct {
 	DeadLetterExpired                     bool
 	Status                                string
 	MaxMegabytes                          int64 // 0: no limit
+	ForwardTo, ForwardDead                string
 	Profile                               string
 	Redrive                               Redrive
 	Allow                                 Allow
@@ -212,6 +213,12 @@ func (b *Broker) assign(s *Settings, name, value string) *Error {
 		return nil
 	}
 	switch name {
+	case "ForwardTo":
+		s.ForwardTo = value
+		return nil
+	case "ForwardDeadLetteredMessagesTo":
+		s.ForwardDead = value
+		return nil
 	case "FifoQueue":
 		return nil // checked together with the type
 	case "RedrivePolicy":
@@ -301,6 +308,11 @@ func assignAllow(s *Settings, value string) *Error {
 	return nil
 }
 
+// contradict reports whether settings exclude each other.
+func (s Settings) contradict() bool {
+	return s.IDAndContent && !s.ContentBased || s.ForwardDead != "" && s.Redrive.Target == "" && !s.Implicit
+}
+
 // CreateQueue implements sqs.md 2.1.
 func (b *Broker) CreateQueue(name string, given map[string]string) *Error {
 	wanted := defaults()
@@ -312,13 +324,16 @@ func (b *Broker) CreateQueue(name string, given map[string]string) *Error {
 			return err
 		}
 	}
-	if wanted.IDAndContent && !wanted.ContentBased {
+	if wanted.contradict() {
 		return &Error{Code: "InvalidAttributeValue"}
 	}
 	if q := b.queues[name]; q != nil {
 		return q.confirm(given, wanted, b)
 	}
 	if err := b.checkTarget(wanted, name, given); err != nil {
+		return err
+	}
+	if err := b.checkForward(name, wanted, given); err != nil {
 		return err
 	}
 	if b.cooldowns() {
@@ -358,6 +373,12 @@ func (s Settings) text(name string, b *Broker) string {
 	if c, ok := choices[name]; ok {
 		return c.get(&s)
 	}
+	switch name {
+	case "ForwardTo":
+		return s.ForwardTo
+	case "ForwardDeadLetteredMessagesTo":
+		return s.ForwardDead
+	}
 	if name == "RedrivePolicy" {
 		return s.Redrive.Target + " " + strconv.FormatInt(s.Redrive.MaxReceives, 10)
 	}
@@ -383,10 +404,13 @@ func (b *Broker) SetAttributes(name string, given map[string]string) *Error {
 			}
 		}
 	}
-	if wanted.IDAndContent && !wanted.ContentBased {
+	if wanted.contradict() {
 		return &Error{Code: "InvalidAttributeValue"}
 	}
 	if err := b.checkTarget(wanted, name, given); err != nil {
+		return err
+	}
+	if err := b.checkForward(name, wanted, given); err != nil {
 		return err
 	}
 	if wanted.Window != q.Settings.Window {

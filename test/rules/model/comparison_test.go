@@ -110,6 +110,7 @@ func requireReached(t *testing.T, hits map[string]int) {
 		"looked at for a replay", "arrived from an archive", "replay with more to come", "delivery of a replay",
 		"deleted by an operator", "moved by an operator", "entry refused MessageInFlight",
 		"send entry refused QuotaExceeded", "model.send refused EntityDisabled", "model.receive refused EntityDisabled",
+		"dead letter of forward-transferdlq.fifo", "dead letter of middle-dlq.fifo", "forwarded dead letter",
 		"model.publish refused EntityDisabled", "model.publish refused QuotaExceeded",
 		"model.accept refused SessionCannotBeLocked", "model.setTopic", "model.setSubscription",
 	} {

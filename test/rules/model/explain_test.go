@@ -141,7 +141,7 @@ func (w *world) compareQueueExplanation(view queue.View, q *reference.Queue) str
 	switch e.State {
 	case "ready":
 		then = explain.Deliver
-	case "paused", "disabled", "empty":
+	case "paused", "disabled", "forwarding", "empty":
 	default:
 		if want = w.model.NextDeliverable(q.Name); want != 0 {
 			then = explain.Deliver
@@ -202,17 +202,18 @@ func (w *world) compareFuture(q *reference.Queue, e *explain.Explanation, number
 	after := then.Queue(q.Name)
 	delivers, moves := then.Receivable(after, number)
 	id := q.IDOf(number)
+	movesOn := w.model.ExpiresTo(q, number) != ""
 	gone := number != 0 && after.NumberOf(id) == 0
 	ok := false
 	switch e.Then {
 	case explain.Deliver:
 		ok = delivers
 	case explain.DeadLetter:
-		ok = moves
+		ok = moves || gone && movesOn
 	case explain.Enqueue:
 		ok = after.IDOf(number) == 0 && !gone
 	case explain.Expire:
-		ok = gone
+		ok = gone && !movesOn
 	case explain.Nothing:
 		ok = !delivers && !moves || w.model.Outlook(q, number).Before > 0 // perhaps together with earlier ones
 	}
@@ -221,6 +222,8 @@ func (w *world) compareFuture(q *reference.Queue, e *explain.Explanation, number
 	}
 	return ""
 }
+
+var duplicateOf = regexp.MustCompile(`a send with its deduplication id (\S+) is a duplicate`)
 
 var receivesLeft = regexp.MustCompile(`^It moves to the dead-letter queue (.*) after (\d+) receives? more\.$`)
 
@@ -239,7 +242,8 @@ func (w *world) compareFacts(q *reference.Queue, e *explain.Explanation, want re
 	if free := w.model.FreeAt(q, want.Dedup); free != 0 {
 		id := want.Dedup.ID
 		if want.DedupOf != 0 {
-			id = w.oracle.MessageID(want.DedupOf)
+			seen := duplicateOf.FindStringSubmatch(strings.Join(e.Details, " "))
+			id = w.oracle.MessageID(want.DedupOf, append(seen, "", "")[1])
 		}
 		facts = append(facts, "Until "+clockOf(free)+" a send with its deduplication id "+id+" is a duplicate.")
 	}

@@ -20,7 +20,7 @@ const tryEvery = 8
 // tryExplanations lets time pass on copies of the product, and executes suggested commands on others,
 // for one message, group or id of a queue.
 func (w *world) tryExplanations(s step, q *reference.Queue, peeked []queue.PeekedMessage) string {
-	if !chance(w.explained.seed, s.id, tryEvery, 6) {
+	if !chance(w.explained.seed, s.id, tryEvery, 6) || w.model.Fed(q) {
 		return ""
 	}
 	view, name := w.plain().View(), q.Name
@@ -84,7 +84,7 @@ func receiveFrom(b *queue.Broker, at queue.Timestamp, name string, m *queue.Peek
 	for empty := 0; empty < 2; {
 		cmd := &queue.ReceiveMessages{Queue: name, MaxMessages: queue.Some(10), VisibilityTimeout: queue.Some(43_200)}
 		result, refused := b.Apply(at, cmd)
-		if refused != nil && refused.Code != refusal.EntityDisabled {
+		if refused != nil && refused.Code != refusal.EntityDisabled && refused.Code != refusal.UnsupportedOperation {
 			panic(refused)
 		}
 		received, _ := result.(queue.MessagesReceived) // none if it was refused
@@ -103,6 +103,10 @@ func receiveFrom(b *queue.Broker, at queue.Timestamp, name string, m *queue.Peek
 			return explain.Enqueue
 		case slices.ContainsFunc(stored(b, b.View().DeadLetterQueue(name)), func(p queue.PeekedMessage) bool {
 			return p.MessageID == m.MessageID && p.DeadLetterSource == name
+		}):
+			return explain.DeadLetter
+		case slices.ContainsFunc(b.TakeEvents(nil), func(e queue.Event) bool { // it was forwarded from there
+			return e.Kind == queue.MessagesDeadLettered && e.Queue == name
 		}):
 			return explain.DeadLetter
 		default:
@@ -268,7 +272,7 @@ func (w *world) tryCommands(about func(queue.View) (explain.Explanation, *queue.
 		w.explained.hits[words[1]+" "+words[2]]++
 		after, err := about(b.View())
 		still := err == nil && after.State == e.State
-		if words[1] == "queue" { // deliveries go on, but a message may still be delayed
+		if words[1] == "queue" { // something else may hold the message, too
 			still = slices.ContainsFunc(after.Commands, func(c explain.Command) bool { return c.Line == suggested.Line })
 		}
 		if still {

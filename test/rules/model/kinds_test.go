@@ -2,6 +2,7 @@ package model
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,6 +22,8 @@ type kind struct {
 	target           string
 	later            string // a target that it may get later, which may have this queue as its own target
 	fixed            attributes
+	forward          string // ForwardTo
+	forwardDead      string // ForwardDeadLetteredMessagesTo
 }
 
 func arn(name string) string { return arnOf("sqs", name) }
@@ -92,6 +95,14 @@ func allKinds() []kind {
 		},
 		{name: "small.fifo", fifo: true, small: true, target: "dead.fifo", fixed: attributes{"MaxSizeInMegabytes": "1"}},
 		{name: "small", small: true, fixed: attributes{"MaxSizeInMegabytes": "1"}},
+		{
+			name: "forward.fifo", fifo: true, groupOptional: true, forward: "middle.fifo",
+			fixed: attributes{"MessageGroupIdMode": "Optional"},
+		},
+		{name: "forward", forward: "end"},
+		{name: "forwarddead.fifo", fifo: true, implicit: true, forwardDead: "deadend.fifo", fixed: attributes{
+			"ImplicitDeadLetterQueue": "true", "DeadLetterOnExpiration": "true", "DefaultTimeToLiveSeconds": "20",
+		}},
 		{name: "self.fifo", fifo: true, dead: true, target: "self.fifo"},
 		{name: "keephistory.fifo", fifo: true, content: true, fixed: attributes{"PurgeClearsDeduplicationHistory": "false"}},
 	}
@@ -104,12 +115,21 @@ func (g *generator) chooseKinds() []kind {
 	chosen := all[:3:3]
 	rest := all[3:]
 	for _, i := range g.rng.Perm(len(rest))[:5] {
+		chosen = append(chosen, rest[i].targets()...)
 		chosen = append(chosen, rest[i])
+		if rest[i].forward+rest[i].forwardDead != "" {
+			chosen = append(chosen, rest[i].transfer())
+		}
 		if rest[i].implicit {
 			chosen = append(chosen, rest[i].builtIn())
 		}
 	}
-	return chosen
+	known := map[string]bool{}
+	return slices.DeleteFunc(chosen, func(k kind) bool {
+		twice := known[k.name]
+		known[k.name] = true
+		return twice
+	})
 }
 
 // builtIn returns the dead-letter queue that comes with ImplicitDeadLetterQueue.
@@ -118,6 +138,32 @@ func (k kind) builtIn() kind {
 		return kind{name: strings.TrimSuffix(k.name, ".fifo") + "-dlq.fifo", fifo: true, dead: true}
 	}
 	return kind{name: k.name + "-dlq", dead: true}
+}
+
+// targets returns the queues to which a queue forwards. They take few ids, so that some messages cannot be
+// forwarded.
+func (k kind) targets() (list []kind) {
+	end := kind{name: "end.fifo", fifo: true, fixed: attributes{"MaxDeduplicationEntries": "6"}}
+	middle := kind{name: "middle.fifo", fifo: true, groupOptional: true, implicit: true, forward: "end.fifo", fixed: attributes{
+		"MessageGroupIdMode": "Optional", "ImplicitDeadLetterQueue": "true",
+	}}
+	switch k.name {
+	case "forward":
+		return []kind{{name: "end"}}
+	case "forward.fifo":
+		return []kind{end, middle, middle.transfer(), middle.builtIn()}
+	case "forwarddead.fifo": // a target of its own: the order of several sources is not specified
+		return []kind{{name: "deadend.fifo", fifo: true, fixed: end.fixed}}
+	}
+	return nil
+}
+
+// transfer returns the queue for what cannot be forwarded.
+func (k kind) transfer() kind {
+	if k.fifo {
+		return kind{name: strings.TrimSuffix(k.name, ".fifo") + "-transferdlq.fifo", fifo: true, dead: true}
+	}
+	return kind{name: k.name + "-transferdlq", dead: true}
 }
 
 // create returns the attributes of a new queue.
@@ -144,6 +190,12 @@ func (k kind) create(g *generator) attributes {
 	}
 	if !k.small && g.oneIn(4) {
 		a["MaximumMessageSize"] = "1024"
+	}
+	if k.forward != "" {
+		a["ForwardTo"] = k.forward
+	}
+	if k.forwardDead != "" {
+		a["ForwardDeadLetteredMessagesTo"] = k.forwardDead
 	}
 	if k.target != "" && k.target != k.name {
 		a["RedrivePolicy"] = redrive(k.target, 1+g.rng.IntN(3))
@@ -183,6 +235,15 @@ func (k kind) change(g *generator) attributes {
 	}
 	if k.fifo && g.crowd != crowdLarge && g.oneIn(8) {
 		a["DefaultTimeToLiveSeconds"] = pickOf(g, "0", "0", "2", "20", "922337203685")
+	}
+	if k.forward != "" && g.oneIn(3) {
+		a["ForwardTo"] = pickOf(g, k.forward, k.forward, k.forward, "", k.name, pickOf(g, "nosuch", "nosuch.fifo"))
+	}
+	if k.name == "end.fifo" && g.oneIn(4) { // a ring
+		a["ForwardTo"] = pickOf(g, "", "", "", "forward.fifo", "middle.fifo")
+	}
+	if k.forwardDead != "" && g.oneIn(4) {
+		a["ForwardDeadLetteredMessagesTo"] = pickOf(g, k.forwardDead, k.forwardDead, "")
 	}
 	if g.oneIn(8) {
 		a["EntityStatus"] = pickOf(g, "Active", "Active", "Active", "Disabled", "SendDisabled", "ReceiveDisabled")

@@ -225,6 +225,9 @@ func (w *world) count(s step, want oracle.Answer) {
 				}
 				if m.Source != "" {
 					w.hits["dead letter of "+c.name]++
+					if c.name == "deadend.fifo" {
+						w.hits["forwarded dead letter"]++
+					}
 				}
 			}
 		}

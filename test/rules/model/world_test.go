@@ -170,6 +170,9 @@ func (w *world) do(s step) (found *difference) {
 		return fail(text)
 	}
 	if cmd != asked {
+		w.model.Leave(false)
+		w.model.Tick()
+		w.model.Forward()
 		result, refusal = queue.Done{}, nil
 	}
 	if now := w.plain().Now(); int64(now) != w.model.Now() {
