@@ -133,7 +133,9 @@ func findIn(v queue.View, at *address, scope *service.Scope) (f found, err error
 		if refused != nil {
 			return found{}, refusalOf(refused)
 		}
-		return found{resource: service.Resource{Topic: e.Name}, needsSession: !attributes.GroupOptional, bytesMax: limits.MessageBytesMax}, nil
+		return found{
+			resource: service.Resource{Topic: e.Name}, needsSession: !attributes.GroupOptional, bytesMax: limits.MessageBytesMax,
+		}, nil
 	}
 	attributes, refused := v.Typed(e.Name)
 	if refused != nil {

@@ -100,8 +100,8 @@ func TestRules(t *testing.T) {
 	last.ApplicationProperties = map[string]any{"n": int64(5), "at": time.UnixMilli(1000).UTC()}
 	clustertest.Must(t, out.Send(t.Context(), last, nil))
 	in := f.receiver(s, path, nil)
-	if got := f.receive(in); got.Properties.MessageID != "1" || got.ApplicationProperties["big"] != true || *got.Properties.Subject != "L" ||
-		got.ApplicationProperties["RuleName"] != "large" {
+	if got := f.receive(in); got.Properties.MessageID != "1" || *got.Properties.Subject != "L" ||
+		got.ApplicationProperties["big"] != true || got.ApplicationProperties["RuleName"] != "large" {
 		t.Errorf("received %+v %+v", got, got.Properties)
 	}
 	if got := f.receive(in); got.Properties.MessageID != "3" || *got.Properties.Subject != "x" || len(got.ApplicationProperties) != 2 {
