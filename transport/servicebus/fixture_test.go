@@ -50,7 +50,7 @@ func run(m *testing.M) int {
 	if err := node.CatchUp(ctx); err != nil { // waits for a leader
 		panic(err)
 	}
-	// The leader applies it after its goroutines have begun, except those that newFixture ignores.
+	// The leader applies it after its goroutines have begun, except those of clustertest.IgnoreNode.
 	if _, err := node.Submit(ctx, &queue.CreateQueue{Queue: "first"}); err != nil {
 		panic(err)
 	}
@@ -92,12 +92,7 @@ type fixture struct {
 // bytes of the budget are left behind.
 func newFixture(t *testing.T, change func(*Options)) *fixture {
 	t.Helper()
-	leaks := []goleak.Option{
-		goleak.IgnoreCurrent(),
-		// The node begins them when it leads.
-		goleak.IgnoreAnyFunction("github.com/seriatimq/seriatim/cluster/audit.(*Auditor).WriteAudits"),
-		goleak.IgnoreAnyFunction("github.com/seriatimq/seriatim/cluster/membership.(*Coordinator).Lead"),
-	}
+	leaks := clustertest.IgnoreNode()
 	f := &fixture{t: t, node: &testNode{Node: node}}
 	memory := budget.New(64 << 20)
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))

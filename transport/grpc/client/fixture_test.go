@@ -53,6 +53,12 @@ func run(m *testing.M) int {
 	if err := node.CatchUp(ctx); err != nil { // waits for a leader
 		panic(err)
 	}
+	// The leader applies them after its goroutines have begun, except those of clustertest.IgnoreNode.
+	for _, cmd := range []queue.Command{&queue.CreateQueue{Queue: "first"}, &queue.DeleteQueue{Queue: "first"}} {
+		if _, err := node.Submit(ctx, cmd); err != nil {
+			panic(err)
+		}
+	}
 	front, err := listen(ctx, "127.0.0.1:0", &face{Node: node, id: "n1"})
 	if err != nil {
 		panic(err)
@@ -146,7 +152,7 @@ func (f *front) stop(t *testing.T) {
 // newClient returns a client of several ports, all of which end with the test.
 func newClient(t *testing.T, names ...string) (*client.Client, []*front) {
 	t.Helper()
-	leaks := goleak.IgnoreCurrent()
+	leaks := clustertest.IgnoreNode()
 	ctx := context.WithoutCancel(t.Context())
 	var fronts []*front
 	var addresses []string
@@ -163,7 +169,7 @@ func newClient(t *testing.T, names ...string) (*client.Client, []*front) {
 		for _, f := range fronts {
 			f.stop(t)
 		}
-		goleak.VerifyNone(t, leaks)
+		goleak.VerifyNone(t, leaks...)
 	})
 	return c, fronts
 }
