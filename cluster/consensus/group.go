@@ -169,13 +169,17 @@ func (g *Group) wait(ctx context.Context, holds func() bool) error {
 }
 
 // appliedUpTo reports whether everything up to index is committed, and no entry of it still has to
-// reach the state machine.
+// reach the state machine. A committed entry that the log lacks is in a snapshot, whose state is that
+// of the machine: the log is compacted after that.
 func (g *Group) appliedUpTo(index uint64) bool {
 	for ; index > g.machine.applied.Load(); index-- {
 		if index > g.raft.CommitIndex() {
 			return false
 		}
 		kind, err := g.stores.log.Kind(index)
+		if errors.Is(err, raft.ErrLogNotFound) {
+			return true
+		}
 		if err != nil || (kind != raft.LogNoop && kind != raft.LogBarrier) {
 			return false
 		}

@@ -214,6 +214,28 @@ func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
 	}
 }
 
+// A snapshot may end behind the last command, and the log may then begin behind it, too.
+func TestWaitAppliedPassesACompactedLog(t *testing.T) {
+	t.Parallel()
+	g := newGroups(t, 1, func(_ int, options *Options) { options.Snapshot.TrailingBytes = 1 })
+	g.startAll()
+	g.Propose(0, 2)
+	g.stopAll()
+	g.startAll()
+	leader := g.Leader()
+	commit := leader.group.CommitIndex()
+	g.snapshotAll()
+	applied := leader.machine.AppliedIndex()
+	if _, err := leader.group.stores.log.Kind(applied + 1); applied >= commit || !errors.Is(err, raft.ErrLogNotFound) {
+		t.Fatalf("applied %d, committed %d, the next entry: %v", applied, commit, err)
+	}
+	clustertest.Must(t, leader.group.WaitApplied(clustertest.Context(t), commit))
+	if stats := leader.group.Stats(); stats.AppliedIndex < commit {
+		t.Errorf("applied %d of %d", stats.AppliedIndex, commit)
+	}
+	g.stopAll()
+}
+
 func TestTransferLeadership(t *testing.T) {
 	t.Parallel()
 	g := newGroups(t, 3, nil)

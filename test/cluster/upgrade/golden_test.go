@@ -69,7 +69,16 @@ func openWith(t *testing.T, dir string, snapshotAfter int64, bodies string) *clu
 		Fatal:    func(code cluster.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
 	})
 	harness.Must(t, err)
-	waitFor(t, "the node to be ready", func() bool { return node.Ready() == nil })
+	var notReady error
+	defer func() {
+		if notReady != nil {
+			t.Log(notReady, node.Status())
+		}
+	}()
+	waitFor(t, "the node to be ready", func() bool {
+		notReady = node.Ready()
+		return notReady == nil
+	})
 	return node
 }
 
