@@ -122,9 +122,9 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		n.members.Questions().Serve(n.stages.life, n.process.network.Listener(peernet.KindMembership, 0))
 	})
 	n.members.Run(n.running.Go)
+	n.openHistory()
 	n.running.Go(n.catchUpAfterStart)
 	n.running.Go(n.runSealing)
-	n.openHistory()
 	n.follower.Go(func() {
 		n.auditor.Run(n.stages.closing, audit.Node{Group: n.group, Replica: n.replica, Report: n.reportAudit, Fatal: n.fatal})
 	})

@@ -101,8 +101,12 @@ func (n *Node) saveHistory() {
 	}
 }
 
-// sample adds a sample to the history.
+// sample adds a sample to the history. A node that catches up has counts of an earlier time, and adds
+// none.
 func (n *Node) sample() {
+	if !n.caughtUp.Load() {
+		return
+	}
 	n.sampler.mu.Lock()
 	defer n.sampler.mu.Unlock()
 	s := history.Sample{At: n.cfg.Clock.Wall(), Node: n.measure()}

@@ -264,10 +264,11 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// catchUpAfterStart notes the end of the catch-up after the start.
+// catchUpAfterStart notes the end of the catch-up after the start. The history begins with it.
 func (n *Node) catchUpAfterStart() {
 	if n.CatchUpAfterStart() {
 		n.caughtUp.Store(true)
+		n.sample()
 	}
 }
 
