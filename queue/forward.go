@@ -10,9 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// A queue with ForwardTo is a receiver of itself (Service Bus): it moves each message that a receive
-// would get to another queue or a topic, in the same log entry. What one command does not forward
-// follows when the clock advances.
+// A queue with ForwardTo moves its messages to another queue or to a topic, in the log entry that makes
+// them available (Service Bus). One command forwards a bounded number; the clock forwards the rest.
 
 // forwardBudget bounds the messages that one command forwards. To a topic, a message costs one unit more
 // for each subscription.

@@ -162,10 +162,10 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
-// checkAtomic refuses a send unless every entry will be stored. It counts duplicates within the send
-// as if they were stored, too.
+// checkAtomic refuses a send unless every entry will be stored or was stored before, so that a repeated
+// send has its answer also in a full queue. It counts duplicates within the send as if they were stored.
 func (b *Broker) checkAtomic(q *Queue, c *SendMessages) *Error {
-	ids, bytes := int64(0), int64(0)
+	messages, ids, bytes := int64(0), int64(0), int64(0)
 	for i := range c.Entries {
 		e := &c.Entries[i]
 		if err := checkSend(&q.attributes, e, c.Batch); err != nil {
@@ -176,16 +176,21 @@ func (b *Broker) checkAtomic(q *Queue, c *SendMessages) *Error {
 			return err
 		}
 		if id := q.deduplicationIDs(e, p.partition); q.attributes.FIFO && !q.attributes.Deduplication.Disabled {
-			if _, found := q.deduplication.Find(b.key, id, b.now); !found {
-				ids += entriesOf(id)
+			if _, found := q.deduplication.Find(b.key, id, b.now); found {
+				continue
 			}
+			ids += entriesOf(id)
 		}
+		messages++
 		bytes += e.size()
+	}
+	if messages == 0 {
+		return nil
 	}
 	if err := b.roomForIDs(q, ids); err != nil {
 		return err
 	}
-	return b.roomForMessages(q, int64(len(c.Entries)), bytes)
+	return b.roomForMessages(q, messages, bytes)
 }
 
 // remembersSince reports whether the queue remembers every id accepted at a log time or later. A

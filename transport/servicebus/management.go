@@ -47,7 +47,7 @@ func (f *found) operationOf(name string) (op operation, refused *response) {
 	}
 	switch {
 	case !ofQueue && !ofRules:
-		return op, &response{code: 501, condition: notImplemented, text: "The operation " + vendor + name + " is not implemented."}
+		return op, &response{code: 501, condition: notImplemented, text: "There is no operation " + vendor + name + "."}
 	case f.resource.Topic != "":
 		if op, known := topicOperations[name]; known {
 			return op, nil

@@ -29,18 +29,26 @@ type client struct {
 
 // recorder collects the events of all clients. Safe for concurrent use.
 type recorder struct {
+	changed chan struct{} // capacity 1: there is a new event
+
 	mu     sync.Mutex
 	events []Event
 	counts map[string]int
 }
 
-func newRecorder() *recorder { return &recorder{counts: map[string]int{}} }
+func newRecorder() *recorder {
+	return &recorder{changed: make(chan struct{}, 1), counts: map[string]int{}}
+}
 
 func (r *recorder) add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
 	r.counts[e.Event]++
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
 }
 
 // summary counts the events by kind.

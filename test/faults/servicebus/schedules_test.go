@@ -16,7 +16,7 @@ import (
 // Schedules, duplicates and cancels have the same results when the leader is killed between them.
 func TestSchedules(t *testing.T) {
 	if *duration == 0 || *bug != 0 {
-		t.Skip("run make faults-servicebus")
+		t.Skip("it needs the SDKs of Azure: run make faults-servicebus")
 	}
 	cluster := harness.New(t, harness.Options{Binary: binary})
 	queues, topics := cluster.NewSQS(cluster.Rotate()), cluster.NewSNS(cluster.Rotate())

@@ -63,10 +63,10 @@ func (b *Broker) Send(name, sender string, batch, atomic bool, entries []SendEnt
 	return answers, nil
 }
 
-// refusesSome refuses a send of which every entry must be stored. The ids of all entries that are no
-// duplicates now count against the limit.
+// refusesSome refuses a send of which every entry must be stored, now or before. The ids and sizes
+// of entries that are no duplicates now count against the limits.
 func (b *Broker) refusesSome(q *Queue, entries []SendEntry) *Error {
-	count := 0
+	count, more := 0, int64(0)
 	for _, e := range entries {
 		if err := checkEntry(q, e, true); err != nil {
 			return err
@@ -80,16 +80,13 @@ func (b *Broker) refusesSome(q *Queue, entries []SendEntry) *Error {
 			id = ContentID(e.Body)
 		}
 		ids := b.deduplicationIDs(&q.history, id, e.Body)
-		if b.original(&q.history, ids, groupOf(e), v.partition) == nil {
+		if !q.FIFO || q.Settings.DeduplicationOff || b.original(&q.history, ids, groupOf(e), v.partition) == nil {
 			count += len(ids)
+			more += e.size()
 		}
 	}
 	if q.FIFO && !q.Settings.DeduplicationOff && count > 0 && b.historyFull(&q.history, count) {
 		return &Error{Code: "OverLimit"}
-	}
-	more := int64(0)
-	for _, e := range entries {
-		more += e.size()
 	}
 	return q.full(more)
 }
