@@ -236,20 +236,24 @@ bench-auth: build ## rates of sends with auth, with auth and TLS, and without, i
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) run -tags '$(TAGS)' ./test/bench -auth -runs $(BENCH_RUNS) -duration $(BENCH_TIME)
 
 # A peer takes part if it is installed: apt-get install --no-install-recommends
-# rabbitmq-server. nats-server is built from its module, ElasticMQ is fetched if
+# rabbitmq-server. nats-server is built from its module, ElasticMQ and Artemis are fetched if
 # java and mvn are installed. PEERS=nats,rabbitmq selects peers. DISK=1.5ms gives every server its own
 # disk, on which a sync takes that time; it needs strace.
 bench-streams: PEERS = nats
 bench-streams: PEERS_FLAGS = -streams
 bench-streams: PEERS_NAME = streams
+bench-links: PEERS = grpc,amqp,rabbitmq,artemis
+bench-links: PEERS_FLAGS = -links
+bench-links: PEERS_NAME = links
 PEERS_NAME = $(if $(DISK),disks,peers)
 PEERS_FLAGS = $(if $(DISK),-disk $(DISK))
 PEERS_RECORD = $(CURDIR)/test/bench/results/$(PEERS_NAME).json
 
-.PHONY: bench-peers bench-streams
+.PHONY: bench-peers bench-streams bench-links
 bench-peers: ## the same load on seriatim, NATS, RabbitMQ and ElasticMQ, into test/bench/results: DISK=1.5ms
 bench-streams: ## calls and streams of the native API beside HTTP and NATS, into test/bench/results
-bench-peers bench-streams: build
+bench-links: ## links of AMQP 1.0 beside HTTP, gRPC, RabbitMQ and ActiveMQ Artemis, into test/bench/results
+bench-peers bench-streams bench-links: build
 	@mkdir -p '$(dir $(PEERS_RECORD))'
 	$(GO) run -C test/tools/peers . -seriatim '$(CURDIR)/$(BIN)' -rounds $(BENCH_RUNS) -duration $(BENCH_TIME) -only '$(PEERS)' $(PEERS_FLAGS) -out '$(PEERS_RECORD)'
 

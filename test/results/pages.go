@@ -65,6 +65,7 @@ func performance(all []line, files map[string][]byte) {
 	p.say("\n![Messages per second with slow disks](disks.svg)\n")
 	p.say("## Streams of the native API\n")
 	beside(p, part(all, "streams"), "")
+	links(p, part(all, "links"))
 	p.say("\n## Large state, failover, memory\n")
 	for _, l := range part(all, "goals") {
 		p.say("### %s\n\nCommit `%s`, %s, `%s`.\n", strings.ToUpper(l.Workload[:1])+l.Workload[1:], l.Commit, l.Machine, l.Command)
@@ -77,12 +78,12 @@ func performance(all []line, files map[string][]byte) {
 	auth(p, part(all, "auth"))
 	p.say("## Repeat it\n")
 	p.say("| Part | Command |\n| --- | --- |\n| Beside other queues | `make bench-peers` |\n| With a slow disk | " +
-		"`make bench-peers DISK=1.5ms` |\n| Streams | `make bench-streams` |")
+		"`make bench-peers DISK=1.5ms` |\n| Streams | `make bench-streams` |\n| Links of AMQP | `make bench-links` |")
 	p.say("| Large state, failover, memory | `make bench-goals BENCH_SCALE=1` |\n| Signatures and TLS | `make " +
 		"bench-auth` |\n| One workload | `seriatim bench`, against your own cluster |\n")
 	p.say("Then `make results` writes this page. The records are " +
 		"[peers.json](../../test/bench/results/peers.json), [disks.json](../../test/bench/results/disks.json), " +
-		"[streams.json](../../test/bench/results/streams.json), [goals.json](../../test/bench/results/goals.json) " +
+		"[streams.json](../../test/bench/results/streams.json), [links.json](../../test/bench/results/links.json), [goals.json](../../test/bench/results/goals.json) " +
 		"and [record.jsonl](../../test/results/record.jsonl).")
 	files["performance.md"] = p.Bytes()
 }
@@ -146,6 +147,23 @@ func beside(p *page, lines []line, heading string) []byte {
 		rows = append(rows, row{w, bars})
 	}
 	return plot(heading, systems, rows)
+}
+
+// links writes the table of links of AMQP 1.0 beside other protocols.
+func links(p *page, lines []line) {
+	p.say("\n## Links of AMQP 1.0\n\nEach link has one unsettled message at a time, and four connections carry them. Each client of " +
+		"HTTP has a connection of its own. The generators differ, so look at the time of the servers, too: it is the " +
+		"processor time of all nodes for a message.\n")
+	p.say("Artemis is one broker without a replica. The others are three nodes, of which two have synced a message before the answer.\n")
+	p.say("Commit `%s`, %s.\n", lines[0].Commit, lines[0].Machine)
+	p.head("Workload", "Server", "Messages/s", "p50 / p99, ms", "Servers' time, µs")
+	for _, l := range lines {
+		rate, _ := l.figure("messages")
+		p50, _ := l.figure("p50")
+		p99, _ := l.figure("p99")
+		server, _ := l.figure("servers")
+		p.row(l.Workload, l.System, strings.TrimSuffix(rate.String(), " /s"), number(p50.Value)+" / "+number(p99.Value), server.String())
+	}
 }
 
 func auth(p *page, lines []line) {

@@ -93,7 +93,7 @@ func load(root string) ([]line, error) {
 		return nil, err
 	}
 	folder := filepath.Join(root, "test/bench/results")
-	for _, part := range []string{"peers", "disks", "streams"} {
+	for _, part := range []string{"peers", "disks", "streams", "links"} {
 		found, err := loadPeers(filepath.Join(folder, part+".json"), part)
 		if err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func loadLines(path string) ([]line, error) {
 
 const benchMachine = "2 CPUs"
 
-// loadPeers reads what `make bench-peers` and `make bench-streams` write.
+// loadPeers reads what `make bench-peers`, `make bench-streams` and `make bench-links` write.
 func loadPeers(path, part string) ([]line, error) {
 	var record struct {
 		At     time.Time
@@ -138,7 +138,7 @@ func loadPeers(path, part string) ([]line, error) {
 			Ours []string
 		}
 		Measured [][]struct {
-			Runs []struct{ Rate, P50Ms, P99Ms float64 }
+			Runs []struct{ Rate, P50Ms, P99Ms, ServerUs float64 }
 		}
 	}
 	if err := readJSON(path, &record); err != nil {
@@ -157,13 +157,14 @@ func loadPeers(path, part string) ([]line, error) {
 			if len(m.Runs) == 0 || strings.HasPrefix(record.Queues[j].Name, "syncs and hops") {
 				continue
 			}
-			var rate, p50, p99 []float64
+			var rate, p50, p99, servers []float64
 			for _, r := range m.Runs {
 				rate, p50, p99 = append(rate, r.Rate), append(p50, r.P50Ms), append(p99, r.P99Ms)
+				servers = append(servers, r.ServerUs)
 			}
 			l := line{Part: part, Commit: commit, At: record.At.Format(time.RFC3339), Machine: benchMachine, Workload: w.Name,
 				System: record.Queues[j].Name}
-			l.Figures = []figure{of("messages", "/s", rate), of("p50", "ms", p50), of("p99", "ms", p99)}
+			l.Figures = []figure{of("messages", "/s", rate), of("p50", "ms", p50), of("p99", "ms", p99), of("servers", "", servers)}
 			if l.System == "seriatim" {
 				own = l.Figures[0].Value
 			} else if own > 0 {

@@ -10,6 +10,9 @@
 // With -streams the workloads are those of the native API. Its streams are compared with the
 // asynchronous calls of other queues: make bench-streams.
 //
+// With -links the workloads are those of links of AMQP 1.0, on seriatim beside its other protocols,
+// and on RabbitMQ and ActiveMQ Artemis: make bench-links.
+//
 // With -disk every server has its own disk with a given time for a sync. On one shared disk, the
 // syncs of several nodes wait for each other and hide the differences. The data is in memory then,
 // and strace delays each sync.

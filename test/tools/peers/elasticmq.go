@@ -25,9 +25,9 @@ rest-sqs { enabled = true, bind-hostname = "127.0.0.1", bind-port = %[1]d, sqs-l
 rest-stats { enabled = false }
 `
 
-// elasticWarmUp is the time of load before the measurement. A Java machine is much slower until it
+// javaWarmUp is the time of load before the measurement. A Java machine is much slower until it
 // has compiled its hot code.
-const elasticWarmUp = 10 * time.Second
+const javaWarmUp = 10 * time.Second
 
 // startElasticMQ starts one process of ElasticMQ, which keeps everything in memory.
 func startElasticMQ(ctx context.Context, dir string, o options) (contender, description, error) {
@@ -69,7 +69,7 @@ func startElasticMQ(ctx context.Context, dir string, o options) (contender, desc
 		if w.Clients != 64 {
 			continue
 		}
-		if _, err := p.measure(ctx, w, elasticWarmUp); err != nil {
+		if _, err := p.measure(ctx, w, javaWarmUp); err != nil {
 			p.close()
 			return nil, d, fmt.Errorf("warm-up: %w", err)
 		}

@@ -3,6 +3,7 @@ module github.com/seriatimq/seriatim/test/tools/peers
 go 1.26.0
 
 require (
+	github.com/Azure/go-amqp v1.7.0
 	github.com/nats-io/nats.go v1.55.0
 	github.com/rabbitmq/amqp091-go v1.16.0
 )

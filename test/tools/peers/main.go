@@ -19,9 +19,10 @@ func main() {
 	flag.StringVar(&o.binary, "seriatim", "bin/seriatim", "the program to compare with")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of one run")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each workload on each queue, in turn")
-	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: nats, rabbitmq, elasticmq; empty: all")
+	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: nats, rabbitmq, elasticmq; with -links grpc, amqp, rabbitmq, artemis; empty: all")
 	flag.DurationVar(&o.disk, "disk", 0, "what a sync takes on a disk of its own for each server; 0: all share that of this machine")
 	flag.BoolVar(&o.streams, "streams", false, "measure calls and streams of the native API")
+	flag.BoolVar(&o.links, "links", false, "measure links of AMQP 1.0 beside HTTP and gRPC")
 	flag.StringVar(&o.out, "out", "peers.json", "record to write")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -39,6 +40,7 @@ type options struct {
 	rounds   int
 	only     string
 	streams  bool
+	links    bool
 	disk     time.Duration
 	out      string
 }
@@ -48,6 +50,8 @@ type contender interface {
 	// takes reports whether it supports a workload.
 	takes(w workload) bool
 	measure(ctx context.Context, w workload, duration time.Duration) (result, error)
+	// spent returns the processor time of its servers.
+	spent() time.Duration
 	close()
 }
 
@@ -57,7 +61,10 @@ type entrant struct {
 	start func(ctx context.Context, dir string, o options) (contender, description, error)
 }
 
-func entrants() []entrant {
+func entrants(links bool) []entrant {
+	if links {
+		return linkEntrants()
+	}
 	return []entrant{
 		{"seriatim", startSeriatim},
 		{"nats", startNATS},
@@ -86,7 +93,7 @@ func compare(ctx context.Context, o options) (err error) {
 			}
 		}
 	}()
-	for i, e := range entrants() {
+	for i, e := range entrants(o.links) {
 		if i > 0 && o.only != "" && !slices.Contains(strings.Split(o.only, ","), e.key) {
 			continue
 		}
@@ -137,7 +144,10 @@ func measureRound(ctx context.Context, r *record, running []contender, round int
 			if running[i] == nil || !running[i].takes(w) {
 				continue
 			}
+			before := running[i].spent()
 			got, err := running[i].measure(ctx, w, o.duration)
+			// The warm-up costs as much time and is not counted.
+			got.ServerUs = float64((running[i].spent() - before).Microseconds()) / max(got.Rate*(warmUp+o.duration).Seconds(), 1)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -144,6 +144,8 @@ func (p *natsPeer) close() {
 	closeAll(p.servers)
 }
 
+func (p *natsPeer) spent() time.Duration { return spent(p.servers) }
+
 func (p *natsPeer) takes(w workload) bool { return !w.Own }
 
 func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -23,7 +25,7 @@ type server struct {
 	log     string
 }
 
-// startServer starts a program in a process group of its own, which ends with it, and writes its
+// startServer starts a program in a session and process group of its own, which end with it, and writes its
 // output to a file of dir. Its syncs take the time of the disk, see slowed.
 func startServer(dir, name string, process *exec.Cmd, disk time.Duration) (*server, error) {
 	process = slowed(process, disk)
@@ -34,7 +36,7 @@ func startServer(dir, name string, process *exec.Cmd, disk time.Duration) (*serv
 	}
 	defer log.Close() // the process has its own descriptor
 	process.Stdout, process.Stderr = log, log
-	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := process.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -59,6 +61,32 @@ func (s *server) close() {
 	_ = syscall.Kill(-s.process.Process.Pid, syscall.SIGKILL) // what is left of its group
 	<-s.ended
 }
+
+// spent returns the processor time of the servers' processes that run, with their threads and ended
+// children. It is 0 where the system does not tell.
+func spent(servers []*server) (sum time.Duration) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is correct
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		_, after, found := strings.Cut(string(text), ") ") // the name of the program may have spaces
+		fields := strings.Fields(after)
+		if err != nil || !found || len(fields) < 15 {
+			continue // it ended
+		}
+		session, _ := strconv.Atoi(fields[3]) // the fields are numbers
+		if !slices.ContainsFunc(servers, func(s *server) bool { return s.process.Process.Pid == session }) {
+			continue
+		}
+		for _, field := range fields[11:15] {
+			ticks, _ := strconv.ParseInt(field, 10, 64) // as above
+			sum += time.Duration(ticks) * time.Second / clockTicks
+		}
+	}
+	return sum
+}
+
+// clockTicks are the units of processor time in a second, the same on all systems with Linux.
+const clockTicks = 100
 
 // tail returns the end of the server's output.
 func (s *server) tail() string {

@@ -112,7 +112,7 @@ func rabbitNode(dir, program string, i int, ports []int, names []string) (*exec.
 	if err := os.WriteFile(config, fmt.Appendf(nil, rabbitConfig, ports[i]), 0o600); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(plugins, []byte("[].\n"), 0o600); err != nil {
+	if err := os.WriteFile(plugins, []byte("[rabbitmq_amqp1_0].\n"), 0o600); err != nil {
 		return nil, err
 	}
 	node := exec.Command(program)
@@ -212,7 +212,9 @@ func (p *rabbitPeer) close() {
 	}
 }
 
-func (p *rabbitPeer) takes(w workload) bool { return !w.Streamed && !w.Own && !w.Shared && w.At == "" }
+func (p *rabbitPeer) spent() time.Duration { return spent(p.servers) }
+
+func (p *rabbitPeer) takes(w workload) bool { return w.plain() }
 
 func (p *rabbitPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
 	conn, err := amqp.Dial(p.urls[0])

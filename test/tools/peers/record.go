@@ -26,6 +26,8 @@ type workload struct {
 	At place `json:"at"`
 	// Own is measured on seriatim only, for comparison in the same column.
 	Own bool `json:"own"`
+	// Links is compared over AMQP, too, where each client is a link. Its connections are few.
+	Links bool `json:"links,omitempty"`
 	// Ours are the arguments of seriatim bench.
 	Ours []string `json:"ours"`
 	// Costs says why the generators of seriatim and NATS cost about the same, or which costs more.
@@ -51,6 +53,8 @@ const (
 		"together what several callers have. A call of gRPC has headers and two frames."
 	asyncCosts = "Both clients are the public Go library of their queue and send without awaiting answers: a " +
 		"Sender over one stream here, PublishAsync there."
+	linkCosts = "The generators differ: seriatim bench for HTTP and gRPC, Azure's library go-amqp for AMQP. " +
+		"Clients of HTTP have a connection each, the others share four. Compare the time of the servers, too."
 	lifeCosts = "Three calls and answers here: send, receive, delete. There a publish, a pull request for one " +
 		"message that is sent ahead, and an acknowledgement that is confirmed."
 )
@@ -129,6 +133,27 @@ func streamWorkloads() []workload {
 	}
 }
 
+// plain reports whether a server that speaks one protocol takes the workload.
+func (w workload) plain() bool { return !w.Streamed && !w.Own && !w.Shared && w.At == "" && !w.Links }
+
+// linkWorkloads are those of links of AMQP, beside the same over other protocols.
+func linkWorkloads() (list []workload) {
+	for _, n := range []int{1, 16, 64} {
+		one := sends(fmt.Sprint(n, " links"), n, 1)
+		both := workload{Name: fmt.Sprint(n, " links, send, receive, settle"), Clients: n, Batch: 1, Lives: true,
+			Ours: []string{"fifo", "--clients", strconv.Itoa(n)}}
+		for _, w := range []workload{one, both} {
+			if n == 1 {
+				w.Name = strings.Replace(w.Name, "links", "link", 1)
+				w = at(leader, w)
+			}
+			w.Links, w.Costs = true, linkCosts
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
 // result is the result of one run.
 type result struct {
 	Rate  float64 `json:"rate"` // messages per second
@@ -136,10 +161,12 @@ type result struct {
 	P99Ms float64 `json:"p99Ms"`
 	// GeneratorUs is the processor time of the generator for a message, in microseconds.
 	GeneratorUs float64 `json:"generatorUs"`
+	// ServerUs is the processor time of the servers for a message, in microseconds, nodes added up.
+	ServerUs float64 `json:"serverUs"`
 }
 
 func (r result) String() string {
-	return fmt.Sprintf("%8.0f/s  p50 %.2f ms  p99 %.2f ms", r.Rate, r.P50Ms, r.P99Ms)
+	return fmt.Sprintf("%8.0f/s  p50 %.2f ms  p99 %.2f ms  %.0f us of servers", r.Rate, r.P50Ms, r.P99Ms, r.ServerUs)
 }
 
 // description describes a queue and its guarantee at the time of an answer.
@@ -176,8 +203,11 @@ type record struct {
 func newRecord(o options) *record {
 	r := &record{At: time.Now().UTC(), Seconds: o.duration.Seconds(), Rounds: o.rounds,
 		BodyBytes: bodyBytes, Streams: o.streams, DiskMs: o.disk.Seconds() * 1e3, Workloads: workloads()}
-	if o.streams {
+	switch {
+	case o.streams:
 		r.Workloads = streamWorkloads()
+	case o.links:
+		r.Workloads = linkWorkloads()
 	}
 	r.Measured = make([][]measured, len(r.Workloads))
 	return r

@@ -22,7 +22,7 @@ type sqsServers struct {
 }
 
 func (p *sqsServers) takes(w workload) bool {
-	return p.native || !w.Streamed && !w.Own && !w.Shared && w.At == ""
+	return p.native || w.plain()
 }
 
 // startSeriatim starts three nodes with `seriatim dev`.
@@ -74,6 +74,8 @@ func (p *sqsServers) ready(ctx context.Context) error {
 	}
 	return err
 }
+
+func (p *sqsServers) spent() time.Duration { return spent(p.servers) }
 
 func (p *sqsServers) close() { closeAll(p.servers) }
 
