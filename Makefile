@@ -11,7 +11,7 @@ GOVULN   ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VULNDB   ?=
 
 # Modules of their own, so that the product's go.mod stays short.
-NESTED := test/tools test/tools/alerts test/tools/browser test/tools/chart test/tools/peers
+NESTED := test/faults/servicebus/programs/gocloud test/tools test/tools/alerts test/tools/browser test/tools/chart test/tools/peers
 
 # The same flags for the program, its tests and vet, so that each package is compiled once.
 export CGO_ENABLED ?= 0
@@ -371,6 +371,19 @@ servicebus-clients:
 faults-servicebus: build servicebus-clients ## kill the leader every 10 s under Azure Service Bus clients, in Python and Java: KILLS=10m
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 5h -run '^TestLeaderKills$$' ./$(SB_FAULTS) \
 	  -args -time $(or $(KILLS),10m) -python '$(SB_PYTHON)' -java '$(CURDIR)/$(SB_FAULTS)/java/target/classes:$(CURDIR)/$(SB_FAULTS)/java/target/lib/*'
+
+# Celery, the Go Cloud Development Kit and Camel.
+SB_PROGRAMS := $(SB_FAULTS)/programs
+
+.PHONY: faults-servicebus-programs
+faults-servicebus-programs: build ## kill leaders under programs that others have written on the SDKs of Azure
+	python3 -m venv $(SB_PROGRAMS)/celery/.venv
+	$(SB_PROGRAMS)/celery/.venv/bin/pip install --quiet --disable-pip-version-check -r $(SB_PROGRAMS)/celery/requirements.txt
+	$(GO) build -C $(SB_PROGRAMS)/gocloud -o '$(CURDIR)/bin/gocloud' .
+	cd $(SB_PROGRAMS)/camel && mvn --batch-mode --quiet compile dependency:copy-dependencies
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m -run '^TestPrograms$$' ./$(SB_FAULTS) \
+	  -args -time 1s -celery '$(CURDIR)/$(SB_PROGRAMS)/celery/.venv/bin/python' -gocloud '$(CURDIR)/bin/gocloud' \
+	  -camel '$(CURDIR)/$(SB_PROGRAMS)/camel/target/classes:$(CURDIR)/$(SB_PROGRAMS)/camel/target/lib/*'
 
 .PHONY: faults-servicebus-selftest
 faults-servicebus-selftest: build-faults servicebus-clients ## plant two bugs for each checker of faults-servicebus, which must find them: BUG=n

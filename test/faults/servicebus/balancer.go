@@ -1,6 +1,7 @@
 package servicebus
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -16,10 +17,14 @@ type balancer struct {
 	wait     sync.WaitGroup
 }
 
-func newBalancer(nodes []string) (*balancer, error) {
+// newBalancer listens, with TLS if there is a configuration.
+func newBalancer(nodes []string, secure *tls.Config) (*balancer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
+	}
+	if secure != nil {
+		listener = tls.NewListener(listener, secure)
 	}
 	b := &balancer{listener: listener, nodes: nodes}
 	b.wait.Go(func() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -49,6 +50,9 @@ const (
 
 // Violation is a broken guarantee.
 type Violation struct{ Checker, Text string }
+
+// lockLost is the condition of AMQP by which a server says that a session is no longer locked.
+const lockLost = "com.microsoft:session-lock-lost"
 
 // recovery is the time after a kill in which a call may fail.
 const recovery = 5 * time.Second
@@ -158,7 +162,7 @@ func (s *order) add(e Event) (found []Violation) {
 // checkHolders finds sessions that two clients had at a time. A client certainly has a session from
 // the answer to its accept to the begin of its last successful call. If it noticed no failure before it
 // closed the session, it has the session until then, or until the lock ends. So it has until a failure
-// without a kill.
+// without a kill. A lock that the server says is lost must have reached its end.
 func checkHolders(events []Event, kills []int64) (found []Violation) {
 	type span struct {
 		session, client string
@@ -170,6 +174,9 @@ func checkHolders(events []Event, kills []int64) (found []Violation) {
 		switch {
 		case e.Event == Held:
 			spans[e.Holder] = &span{e.Session, e.client, e.At, e.At, e.Until}
+		case e.Event == Lost && strings.Contains(e.Text, lockLost) && e.At < s.until:
+			found = append(found, Violation{Holders, fmt.Sprintf("the lock of %s on session %s was lost %d ms before its end",
+				s.client, s.session, (s.until-e.At)/1e6)})
 		case e.Event == Lost:
 			if !slices.ContainsFunc(kills, func(at int64) bool { return s.from < at+int64(recovery) && at < e.At }) {
 				s.to = max(s.to, min(e.At, s.until))

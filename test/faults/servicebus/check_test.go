@@ -63,6 +63,10 @@ func TestCheck(t *testing.T) {
 			add(Event{Event: Lost, Session: "s", Holder: "x"}), []string{Holders}, nil},
 		"a session that is lost in a kill": {hold(new(history).add(Event{Event: Held, Session: "s", Holder: "x", Until: 10e9}), "y").
 			add(Event{Event: Lost, Session: "s", Holder: "x"}), nil, []int64{15e8}},
+		"a lock that ends before its time": {new(history).add(Event{Event: Held, Session: "s", Holder: "x", Until: 10e9}).
+			add(Event{Event: Lost, Session: "s", Holder: "x", Text: "Error condition: " + lockLost}), []string{Holders}, []int64{15e8}},
+		"a lock that ends": {new(history).add(Event{Event: Held, Session: "s", Holder: "x", Until: 15e8}).
+			add(Event{Event: Lost, Session: "s", Holder: "x", Text: "Error condition: " + lockLost}), nil, nil},
 		"two holders": {hold(hold(new(history), "x"), "y").add(Event{Event: Renewed, Session: "s", Holder: "x"}), []string{Holders}, nil},
 	}
 	for name, test := range tests {

@@ -33,7 +33,7 @@ func TestSchedules(t *testing.T) {
 		Attributes: map[string]string{"RawMessageDelivery": "true"},
 	})
 	harness.Must(t, err)
-	front := newFront(t, cluster)
+	front := newFront(t, cluster, nil)
 	for name, entity := range map[string][]string{"queue": {"orders"}, "topic": {"news", "all"}} {
 		t.Run(name, func(t *testing.T) {
 			command := exec.CommandContext(t.Context(), *python, append([]string{"python/schedules.py", connection(front)}, entity...)...)
@@ -44,10 +44,7 @@ func TestSchedules(t *testing.T) {
 			harness.Must(t, err)
 			harness.Must(t, command.Start())
 			for lines := bufio.NewScanner(output); lines.Scan(); { // one for each kill
-				leader, err := cluster.WaitLeader(t.Context(), recoveryTimeout)
-				harness.Must(t, err)
-				harness.Must(t, leader.Kill())
-				harness.Must(t, leader.Start())
+				killLeader(t, cluster)
 				_, err = fmt.Fprintln(input)
 				harness.Must(t, err)
 			}

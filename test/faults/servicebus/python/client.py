@@ -123,7 +123,7 @@ def hold(client, queue, name):
         except AzureError as e:
             report("failed", text=f"hold: {e!r}")
             if holder:
-                report("lost", holder=holder, session=session)
+                report("lost", holder=holder, session=session, text=repr(e))
             time.sleep(0.2)
 
 

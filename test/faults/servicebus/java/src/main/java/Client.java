@@ -128,6 +128,8 @@ public final class Client {
     processor.close();
   }
 
+  static final String LOCK_LOST = "com.microsoft:session-lock-lost";
+
   /** The end of a lock, by the monotonic clock. */
   static String until(OffsetDateTime end) {
     return ",\"until\":" + (System.nanoTime() + Duration.between(OffsetDateTime.now(), end).toNanos());
@@ -166,7 +168,7 @@ public final class Client {
           failed("hold", e);
         }
         if (!of.isEmpty()) {
-          report("lost", 0, of);
+          report("lost", 0, of + ",\"text\":\"" + (String.valueOf(e).contains(LOCK_LOST) ? LOCK_LOST : "") + "\"");
         }
       }
     }
