@@ -114,7 +114,7 @@ func (c *amqpClient) send(ctx context.Context) (int, error) {
 	return 1, c.sender.Send(ctx, m, nil)
 }
 
-// life sends a message, receives one of any client, and settles it.
+// life sends a message, receives one of any client, and accepts it.
 func (c *amqpClient) life(ctx context.Context) (int, error) {
 	if _, err := c.send(ctx); err != nil {
 		return 0, err

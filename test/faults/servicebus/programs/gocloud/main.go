@@ -51,7 +51,7 @@ func run(connection, queue, count string) error {
 		return err
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // its end is what counts
+		_, _ = io.Copy(io.Discard, os.Stdin) // only its end counts
 		cancel()
 	}()
 	go send(ctx, topic, last)
