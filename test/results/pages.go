@@ -83,7 +83,8 @@ func performance(all []line, files map[string][]byte) {
 		"bench-auth` |\n| One workload | `seriatim bench`, against your own cluster |\n")
 	p.say("Then `make results` writes this page. The records are " +
 		"[peers.json](../../test/bench/results/peers.json), [disks.json](../../test/bench/results/disks.json), " +
-		"[streams.json](../../test/bench/results/streams.json), [links.json](../../test/bench/results/links.json), [goals.json](../../test/bench/results/goals.json) " +
+		"[streams.json](../../test/bench/results/streams.json), [links.json](../../test/bench/results/links.json), " +
+		"[goals.json](../../test/bench/results/goals.json) " +
 		"and [record.jsonl](../../test/results/record.jsonl).")
 	files["performance.md"] = p.Bytes()
 }

@@ -64,7 +64,8 @@ func secureFront(t *testing.T, cluster *harness.Cluster) []string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "certificates")
 	for _, args := range [][]string{{"ca"}, {"issue", "front", "--host", "seriatim.example.net"}} {
-		text, err := exec.CommandContext(t.Context(), binary, slices.Concat([]string{"cert"}, args, []string{"--dir", dir})...).CombinedOutput()
+		args = slices.Concat([]string{"cert"}, args, []string{"--dir", dir})
+		text, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}

@@ -19,7 +19,8 @@ func main() {
 	flag.StringVar(&o.binary, "seriatim", "bin/seriatim", "the program to compare with")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of one run")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each workload on each queue, in turn")
-	flag.StringVar(&o.only, "only", "", "peers to take, with commas: nats, rabbitmq, elasticmq; -links: grpc, amqp, rabbitmq, artemis; empty: all")
+	flag.StringVar(&o.only, "only", "",
+		"names of the peers to take, with commas: nats, rabbitmq, elasticmq, with -links grpc, amqp, rabbitmq, artemis; empty: all")
 	flag.DurationVar(&o.disk, "disk", 0, "what a sync takes on a disk of its own for each server; 0: all share that of this machine")
 	flag.BoolVar(&o.streams, "streams", false, "measure calls and streams of the native API")
 	flag.BoolVar(&o.links, "links", false, "measure links of AMQP 1.0 beside HTTP and gRPC")
