@@ -38,7 +38,8 @@ func startArtemis(ctx context.Context, dir string, o options) (contender, descri
 		{"tar", "-xzf", filepath.Join(dir, "apache-artemis-"+artemisVersion+"-bin.tar.gz"), "-C", dir},
 		{filepath.Join(dir, "apache-artemis-"+artemisVersion, "bin", "artemis"), "create", broker, "--silent", "--user", "peers",
 			"--password", "peers", "--allow-anonymous", "--nio", "--no-autotune", "--no-web", "--no-stomp-acceptor",
-			"--no-hornetq-acceptor", "--no-mqtt-acceptor", "--no-amqp-acceptor", "--host", "127.0.0.1", "--default-port", fmt.Sprint(ports[0])},
+			"--no-hornetq-acceptor", "--no-mqtt-acceptor", "--no-amqp-acceptor", "--host", "127.0.0.1",
+			"--default-port", fmt.Sprint(ports[0])},
 	} {
 		if text, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
 			return nil, d, fmt.Errorf("set up Artemis: %w: %s", err, strings.TrimSpace(string(text)))
