@@ -14,13 +14,15 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A Flood is a set of connections that send unsigned requests as fast as the server answers.
+// A Flood is a set of connections that send unsigned requests as fast as the server answers, or attack
+// by AMQP.
 type Flood struct {
 	Addresses []string // of client ports
 	Conns     int      // to each of them
 	Depth     int      // requests in each write
 	HTTP2     bool
 	Deaf      bool // reads no answer
+	AMQP      AMQP // empty: HTTP
 }
 
 // Run floods until ctx ends, and returns the number of bytes in answers.
@@ -53,12 +55,20 @@ func (f Flood) connect(ctx context.Context, address string) (answered int64) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		if f.Deaf {
+		if f.Deaf || f.AMQP == Unread {
 			return
 		}
 		answered, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close() // the server closed it, or the flood ended
 	})
+	if f.AMQP != "" {
+		f.AMQP.attack(ctx, conn, len(f.Addresses)*f.Conns)
+		if f.AMQP == Unread {
+			<-ctx.Done()
+		}
+		reading.Wait() // for the server to close it
+		return answered
+	}
 	requests := strings.Repeat(whole, f.Depth)
 	h2 := newFrames()
 	for ctx.Err() == nil {
