@@ -91,7 +91,8 @@ func (a AMQP) more(b []byte) []byte {
 		return frame(b, wire.FrameAMQP, 0, &wire.Disposition{Role: wire.Receiver, Last: 1 << 30, Settled: true}, nil)
 	}
 	for i := range uint32(manyLinks) {
-		part := wire.Transfer{Handle: i, DeliveryID: wire.Some(i), DeliveryTag: []byte("x"), MessageFormat: wire.Some[uint32](0), More: true}
+		part := wire.Transfer{Handle: i, DeliveryID: wire.Some(i), DeliveryTag: []byte("x"), More: true}
+		part.MessageFormat = wire.Some[uint32](0)
 		b = frame(b, wire.FrameAMQP, 0, &part, make([]byte, partBytes))
 	}
 	return b
