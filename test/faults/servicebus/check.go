@@ -68,6 +68,7 @@ func checkMessages(events []Event) (found []Violation) {
 	type state struct {
 		accepted, done bool // done: perhaps
 		sequence       int64
+		settling       int64 // time of the last settlement that began
 		completed      int64 // time, 0: never
 	}
 	messages := map[string]*state{}
@@ -89,9 +90,9 @@ func checkMessages(events []Event) (found []Violation) {
 				found = append(found, Violation{Return, fmt.Sprintf("%s came to %s after its completion", e.ID, e.client)})
 			}
 		case Settling:
-			m.done = true
+			m.done, m.settling = true, e.At
 		case Abandoned:
-			m.done = false
+			m.done = m.settling > e.Since // another client may have had it before the answer came
 		case Completed:
 			m.completed = e.At
 		}

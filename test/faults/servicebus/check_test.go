@@ -45,6 +45,8 @@ func TestCheck(t *testing.T) {
 		"abandoned, and by another holder": {take(take(hold(hold(send(new(history), "a", "b"), "x").
 			add(message(Received, "a", 1, "x")).add(message(Settling, "a", 1, "x")).add(message(Abandoned, "a", 1, "x")), "y"),
 			"y", "a", 1), "y", "b", 2), nil, nil},
+		"a late answer to an abandon": {take(send(new(history), "a").add(message(Received, "a", 1, "")).
+			add(message(Settling, "a", 1, "")), "", "a", 1).add(Event{Event: Abandoned, ID: "a", Sequence: 1, Since: 3e9}), nil, nil},
 		"a late answer to a former holder": {take(take(hold(hold(send(new(history), "a", "b"), "x"), "y"), "y", "a", 1).
 			add(Event{Event: Received, ID: "a", Session: "s", Number: 1, Sequence: 1, Holder: "x", Since: 1}), "y", "b", 2), nil, nil},
 		"never came":                {send(new(history), "a"), []string{Loss}, nil},

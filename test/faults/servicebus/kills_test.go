@@ -3,6 +3,7 @@ package servicebus
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -113,9 +114,29 @@ func (r *run) play(within time.Duration) (found []Violation) {
 	}
 	for name, events := range r.events {
 		r.t.Logf("%s: %d leaders killed; %s", name, len(kills), events.summary())
-		found = append(found, Check(events.events, kills)...)
+		violations := Check(events.events, kills)
+		if len(violations) > 0 {
+			r.t.Log("the events are in ", events.keep(r.t, name))
+		}
+		found = append(found, violations...)
 	}
 	return found
+}
+
+// keep writes the events to a file.
+func (r *recorder) keep(t *testing.T, name string) (path string) {
+	t.Helper()
+	file, err := os.CreateTemp("", "servicebus-"+name+"-*.jsonl")
+	harness.Must(t, err)
+	lines := json.NewEncoder(file)
+	for _, e := range r.events {
+		harness.Must(t, lines.Encode(struct {
+			Event
+			Client string `json:"client"`
+		}{e, e.client}))
+	}
+	harness.Must(t, file.Close())
+	return file.Name()
 }
 
 // kill kills the leader again and again, and starts it.
