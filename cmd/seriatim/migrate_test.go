@@ -125,7 +125,7 @@ func TestMigrateFromServiceBus(t *testing.T) {
 	text := `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"eu/orders","Properties":{"LockDuration":"PT30S",` +
 		`"MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"jobs"}},{"Name":"jobs"}],"Topics":[{"Name":"news","Properties":{` +
 		`"DefaultMessageTimeToLive":"PT1H"},"Subscriptions":[{"Name":"all","Properties":{"RequiresSession":true,"ForwardTo":"jobs"},` +
-		`"Rules":[{"Name":"r"}]}]}]}]}}`
+		`"Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}}]}]}]}]}}`
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

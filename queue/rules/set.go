@@ -78,13 +78,15 @@ func (s *Set) Len() int {
 }
 
 // Get finds a rule by its name in any letter case.
-func (s *Set) Get(name string) (*Rule, bool) {
-	all := s.All()
-	i, found := position(all, name)
+func (s *Set) Get(name string) (*Rule, bool) { return Find(s.All(), name) }
+
+// Find finds a rule in a list that is sorted like that of a set.
+func Find(sorted []*Rule, name string) (*Rule, bool) {
+	i, found := position(sorted, name)
 	if !found {
 		return nil, false
 	}
-	return all[i], true
+	return sorted[i], true
 }
 
 func position(rules []*Rule, name string) (int, bool) {

@@ -141,7 +141,7 @@ func findIn(v queue.View, at *address, scope *service.Scope) (f found, err error
 	if refused != nil {
 		return found{}, refusalOf(refused)
 	}
-	f = found{resource: service.Resource{Name: e.Name}, needsSession: !attributes.GroupOptional, bytesMax: attributes.MaximumMessageSize}
+	f.resource, f.needsSession, f.bytesMax = service.Resource{Name: e.Name}, !attributes.GroupOptional, attributes.MaximumMessageSize
 	if e.Kind == lookup.Subscription && !at.deadLetter {
 		f.subscription, f.topic = e.Path, e.Topic
 	}

@@ -274,7 +274,7 @@ func devAlone(cmd *cobra.Command, version string, f devFlags, dir string, starte
 	defer cancel(nil)
 	var failed error
 	err = p.run(ctx, cfg, func() {
-		if failed = f.createEntities(ctx, cmd.ErrOrStderr()); failed != nil {
+		if failed = f.createEntities(ctx); failed != nil {
 			cancel(failed)
 			return
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"time"
@@ -66,12 +65,7 @@ func checkEntities(c *emulator.Config) (err error) {
 }
 
 // createEntities creates the entities of the configuration that do not exist yet.
-func (f *devFlags) createEntities(ctx context.Context, words io.Writer) error {
-	for _, path := range f.entities.Rules {
-		if _, err := fmt.Fprintf(words, "the rules of %s are left out: it gets all messages of its topic\n", path); err != nil {
-			return err
-		}
-	}
+func (f *devFlags) createEntities(ctx context.Context) error {
 	if len(f.entities.Queues)+len(f.entities.Topics) == 0 {
 		return nil
 	}

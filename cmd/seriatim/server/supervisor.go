@@ -112,7 +112,7 @@ func (s *supervisor) handle(ctx context.Context, e event) error {
 			return nil
 		}
 		if s.unready--; s.unready == 0 {
-			if err := s.flags.createEntities(ctx, s.words); err != nil {
+			if err := s.flags.createEntities(ctx); err != nil {
 				return err
 			}
 			return printReady(s.out, s.flags, time.Since(s.started))

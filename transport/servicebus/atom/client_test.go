@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/transport/servicebus/atom/client"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
 )
@@ -53,13 +56,29 @@ func testClientOfTopics(t *testing.T, c *client.Client) {
 	t.Helper()
 	clustertest.Must(t, c.Create(t.Context(), client.Topic, description.Entity{Path: "client/news", Properties: []description.Property{
 		{Name: "DefaultMessageTimeToLive", Value: "PT1H"}}}))
-	for _, name := range []string{"b", "a"} {
-		clustertest.Must(t, c.Create(t.Context(), client.Subscription, description.Entity{Path: "client/news/Subscriptions/" + name,
-			Properties: []description.Property{{Name: "MaxDeliveryCount", Value: "3"}}}))
+	own := []rules.Definition{
+		{Name: "a rule", Kind: rules.KindSQL, SQL: &rules.Expression{Text: "a < 1"}},
+		{Name: "false", Kind: rules.KindFalse, Action: &rules.Expression{Text: "SET b = 2"}},
+	}
+	create := func(name string, list []rules.Definition) error {
+		return c.Create(t.Context(), client.Subscription, description.Entity{Path: "client/news/Subscriptions/" + name, Rules: list,
+			Properties: []description.Property{{Name: "MaxDeliveryCount", Value: "3"}}})
+	}
+	clustertest.Must(t, create("b", nil))
+	clustertest.Must(t, create("a", own))
+	clustertest.Must(t, create("c", []rules.Definition{}))
+	if err := create("wrong", append(own, rules.Definition{Name: "FALSE", Kind: rules.KindTrue})); err == nil ||
+		!strings.Contains(err.Error(), "rule FALSE: 409") {
+		t.Errorf("got %v", err)
 	}
 	list, err := c.Topics(t.Context())
-	if err != nil || len(list) != 1 || list[0].Path != "client/news" || len(list[0].Subscriptions) != 2 {
+	if err != nil || len(list) != 1 || list[0].Path != "client/news" || len(list[0].Subscriptions) != 3 {
 		t.Fatalf("listed %+v, %v", list, err)
+	}
+	for i, want := range [][]rules.Definition{{{Name: "$Default", Kind: rules.KindTrue}}, own, {}} {
+		if diff := cmp.Diff(want, list[0].Subscriptions[i].Rules); diff != "" || list[0].Subscriptions[i].HasRules() != (i > 0) {
+			t.Error(diff)
+		}
 	}
 	topic, refused := list[0].Topic()
 	if topic.TimeToLiveSeconds != 3600 || len(refused) > 0 {

@@ -1,5 +1,5 @@
 // Package atom serves the administration API of Azure Service Bus over HTTP, as the SDKs call it: queues,
-// topics and subscriptions are created, read, listed, changed and deleted as entries of Atom feeds.
+// topics, subscriptions and rules are created, read, listed, changed and deleted as entries of Atom feeds.
 //
 // # Design
 //
@@ -13,8 +13,6 @@
 //
 // A request may take several commands. They are in an order in which a repeated request finishes what a
 // failed one began.
-//
-// There are no rules yet: creating one is answered with 501.
 //
 // Service Bus answers a request for an entity that does not exist with an empty feed, a change of it with
 // 404. Texts of errors begin with the SubCode of Service Bus, by which SDKs tell errors apart.

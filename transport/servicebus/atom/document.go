@@ -9,29 +9,16 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 )
 
 const (
-	documentType  = "application/atom+xml;type=entry;charset=utf-8"
-	connectSpace  = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
-	countsSpace   = "http://schemas.microsoft.com/netservices/2011/06/servicebus"
-	instanceSpace = "http://www.w3.org/2001/XMLSchema-instance"
+	documentType = "application/atom+xml;type=entry;charset=utf-8"
+	countsSpace  = "http://schemas.microsoft.com/netservices/2011/06/servicebus"
 
 	// bodyBytesMax bounds descriptions, which have some 2 KiB.
 	bodyBytesMax = 256 << 10
 )
-
-// element is an element of a description, with a text or with elements.
-type element struct {
-	XMLName  xml.Name
-	Attrs    []xml.Attr `xml:",any,attr"`
-	Text     string     `xml:",chardata"`
-	Children []element  `xml:",any"`
-}
-
-func textElement(name, value string) element {
-	return element{XMLName: xml.Name{Local: name}, Text: value}
-}
 
 // text is a text construct of Atom.
 type text struct {
@@ -55,7 +42,7 @@ type entry struct {
 	Link      link     `xml:"link"`
 	Content   struct {
 		Type        string `xml:"type,attr"`
-		Description element
+		Description document.Element
 	} `xml:"content"`
 }
 
@@ -75,16 +62,9 @@ type errorBody struct {
 	Detail  string   `xml:"Detail"`
 }
 
-// descriptionElement returns an element of the schema of Service Bus.
-func descriptionElement(name string, children []element) element {
-	return element{XMLName: xml.Name{Local: name}, Children: children, Attrs: []xml.Attr{
-		{Name: xml.Name{Local: "xmlns"}, Value: connectSpace}, {Name: xml.Name{Local: "xmlns:i"}, Value: instanceSpace},
-	}}
-}
-
 // appendXML appends a document. The documents of this package have no value that XML cannot hold.
-func appendXML(dst []byte, document any) []byte {
-	body, err := xml.Marshal(document)
+func appendXML(dst []byte, all any) []byte {
+	body, err := xml.Marshal(all)
 	if err != nil {
 		panic("atom: " + err.Error())
 	}
@@ -96,19 +76,19 @@ func appendXML(dst []byte, document any) []byte {
 var plainly = strings.NewReplacer("&#39;", "'", "&#34;", "&quot;", "&#xA;", "\n", "&#x9;", "\t")
 
 // readDescription reads the description in the body of a request.
-func (c *call) readDescription() (element, error) {
+func (c *call) readDescription() (document.Element, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, bodyBytesMax))
 	if err != nil {
-		return element{}, readError(err)
+		return document.Element{}, readError(err)
 	}
 	var given struct {
 		XMLName xml.Name `xml:"http://www.w3.org/2005/Atom entry"`
 		Content struct {
-			Descriptions []element `xml:",any"`
+			Descriptions []document.Element `xml:",any"`
 		} `xml:"http://www.w3.org/2005/Atom content"`
 	}
 	if err := xml.Unmarshal(body, &given); err != nil || len(given.Content.Descriptions) != 1 {
-		return element{}, badRequest("Bad Request. The body must be an Atom entry whose content is one description.")
+		return document.Element{}, badRequest("Bad Request. The body must be an Atom entry whose content is one description.")
 	}
 	return given.Content.Descriptions[0], nil
 }
@@ -127,12 +107,4 @@ func readError(err error) error {
 		return &fault{http.StatusRequestTimeout, "RequestTimeout", "The request body did not arrive in time. Nothing was done."}
 	}
 	return badRequest("The request body could not be read.")
-}
-
-// value returns the text of an element, which is not empty if it has elements.
-func (e *element) value() string {
-	if len(e.Children) > 0 {
-		return "a list"
-	}
-	return strings.TrimSpace(e.Text)
 }

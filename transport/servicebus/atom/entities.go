@@ -6,6 +6,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
 	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 	"github.com/seriatimq/seriatim/transport/servicebus/entity/lookup"
@@ -111,10 +112,10 @@ func (c *call) updates() (bool, error) {
 
 // set changes the properties that a description gives. An empty element of another type than text means
 // that the property is not given.
-func set[E any](of *description.Schema[E], e *E, given *element) error {
+func set[E any](of *description.Schema[E], e *E, given *document.Element) error {
 	seen := map[string]bool{}
 	for i := range given.Children {
-		name, value := given.Children[i].XMLName.Local, given.Children[i].value()
+		name, value := given.Children[i].XMLName.Local, given.Children[i].Value()
 		if seen[name] {
 			return badRequest("The property " + name + " is given twice.")
 		}

@@ -41,10 +41,6 @@ func preconditionFailed() *fault {
 	return &fault{http.StatusPreconditionFailed, "PreconditionFailed", "The header If-Match must be *. Entities have no ETag here."}
 }
 
-func notImplemented(subject string) *fault {
-	return &fault{http.StatusNotImplemented, "NotImplemented", subject + " of Service Bus are not implemented here."}
-}
-
 // errGone means that the client has disconnected.
 var errGone = errors.New("the client is gone")
 
@@ -78,13 +74,13 @@ func (c *call) faultOf(err error) *fault {
 // faultOfRefusal translates a refusal of the state machine.
 func faultOfRefusal(e *queue.Error) *fault {
 	switch e.Code {
-	case refusal.QueueDoesNotExist, refusal.NotFound:
+	case refusal.QueueDoesNotExist, refusal.NotFound, refusal.RuleNotFound:
 		return notFound()
-	case refusal.QueueNameExists:
+	case refusal.QueueNameExists, refusal.RuleAlreadyExists:
 		return conflict()
 	case refusal.QueueDeletedRecently:
 		return &fault{http.StatusConflict, "Conflict", "SubCode=40901. Another conflicting operation is in progress. " + e.Message}
-	case refusal.OverLimit, refusal.TopicLimitExceeded, refusal.SubscriptionLimitExceeded:
+	case refusal.OverLimit, refusal.TopicLimitExceeded, refusal.SubscriptionLimitExceeded, refusal.RuleLimitExceeded:
 		return &fault{http.StatusForbidden, "QuotaExceeded", e.Message}
 	case refusal.RequestThrottled:
 		return &fault{http.StatusTooManyRequests, "ServerBusy", e.Message}

@@ -97,10 +97,7 @@ func (c *call) serve() error {
 	case subscriptionKind:
 		return c.serveSubscription()
 	case ruleKind:
-		if c.r.Method == http.MethodPut {
-			return notImplemented("Rules")
-		}
-		return notFound()
+		return c.serveRule()
 	}
 	if c.r.Method != http.MethodGet {
 		return notFound()
@@ -114,6 +111,8 @@ func (c *call) serve() error {
 		return c.listTopics()
 	case subscriptionsKind:
 		return c.listSubscriptions()
+	case rulesKind:
+		return c.listRules()
 	default:
 		return notFound()
 	}
@@ -143,6 +142,9 @@ var (
 	subscribe          = action{sns, "Subscribe", service.Audited}
 	unsubscribe        = action{sns, "Unsubscribe", service.Audited}
 	listSubscriptions  = action{sns, "ListSubscriptionsByTopic", service.Reads}
+
+	getSubscriptionAttributes = action{sns, "GetSubscriptionAttributes", service.Reads}
+	setSubscriptionAttributes = action{sns, "SetSubscriptionAttributes", service.Audited}
 )
 
 // on returns the permission to the action on a queue or a topic, or on the account for an empty name.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/transport/auth/sas"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 )
 
 // TestRecognizes checks that no request of AWS is taken for one of the administration API.
@@ -90,7 +91,7 @@ func TestParsePath(t *testing.T) {
 // these as they are.
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	e := textElement("SqlExpression", "a = 'b' AND\n\t\"c\" <> '&#39;'")
+	e := document.Text("SqlExpression", "a = 'b' AND\n\t\"c\" <> '&#39;'")
 	got := string(appendXML(nil, e))
 	if want := "<SqlExpression>a = 'b' AND\n\t&quot;c&quot; &lt;&gt; '&amp;#39;'</SqlExpression>"; got != want {
 		t.Errorf("got %s, want %s", got, want)

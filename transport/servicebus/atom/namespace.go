@@ -8,6 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 )
 
 // isMissing reports whether an error says that a queue or a topic does not exist.
@@ -29,9 +30,9 @@ func (c *call) namespaceInfo() error {
 	if host, _, err := net.SplitHostPort(name); err == nil {
 		name = host
 	}
-	e := c.newEntry(c.path, name, descriptionElement("NamespaceInfo", []element{
-		textElement("CreatedTime", never+"Z"), textElement("MessagingSKU", "Premium"), textElement("MessagingUnits", "1"),
-		textElement("ModifiedTime", never+"Z"), textElement("Name", name), textElement("NamespaceType", "Messaging"),
+	e := c.newEntry(c.path, name, document.Description("NamespaceInfo", []document.Element{
+		document.Text("CreatedTime", never+"Z"), document.Text("MessagingSKU", "Premium"), document.Text("MessagingUnits", "1"),
+		document.Text("ModifiedTime", never+"Z"), document.Text("Name", name), document.Text("NamespaceType", "Messaging"),
 	}))
 	e.Updated = c.updated()
 	return c.write(http.StatusOK, e)

@@ -70,6 +70,11 @@ func (c *call) list(title string, reads action, scan func(lookup.In, func(lookup
 	if err := c.PermitAll(c.ctx, needs); err != nil {
 		return err
 	}
+	return c.writePage(title, entries, skip, top, more)
+}
+
+// writePage answers with a page of a list. more reports whether there is another one.
+func (c *call) writePage(title string, entries []entry, skip, top int, more bool) error {
 	f := c.newFeed(title, c.path, entries)
 	if more { // the link to the next page is the second one, as SDKs expect
 		next := url.Values{versionParameter: c.query[versionParameter], "$skip": {strconv.Itoa(skip + top)}, "$top": {strconv.Itoa(top)}}

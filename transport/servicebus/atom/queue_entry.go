@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
 	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 )
@@ -24,6 +25,7 @@ type queueState struct {
 	created, updated    string
 	active, scheduled   int64
 	deadLetters, length int64 // length in bytes
+	dropFaulty          bool  // of a subscription
 }
 
 // readQueue reads the state of a queue whose name is qualified.
@@ -64,11 +66,12 @@ func timeOf(listed []queue.Attribute, name string) string {
 
 // properties returns the elements of the description of a queue or a subscription, in the order of
 // Service Bus.
-func (s *queueState) properties(of *description.Schema[description.Queue]) []element {
+func (s *queueState) properties(of *description.Schema[description.Queue]) []document.Element {
 	q := description.Of(&s.attributes)
+	q.DropFaulty = s.dropFaulty
 	isQueue := of == &description.Queues
-	var list []element
-	add := func(name, value string) { list = append(list, textElement(name, value)) }
+	var list []document.Element
+	add := func(name, value string) { list = append(list, document.Text(name, value)) }
 	for _, p := range of.List(&q) {
 		add(p.Name, p.Value)
 		switch p.Name {
@@ -98,8 +101,9 @@ func (s *queueState) properties(of *description.Schema[description.Queue]) []ele
 	return list
 }
 
-func countDetails(active, deadLetters, scheduled int64) element {
-	e := element{XMLName: xml.Name{Local: "CountDetails"}, Attrs: []xml.Attr{{Name: xml.Name{Local: "xmlns:d2p1"}, Value: countsSpace}}}
+func countDetails(active, deadLetters, scheduled int64) document.Element {
+	e := document.Text("CountDetails", "")
+	e.Attrs = []xml.Attr{{Name: xml.Name{Local: "xmlns:d2p1"}, Value: countsSpace}}
 	for _, n := range []struct {
 		name  string
 		count int64
@@ -108,20 +112,20 @@ func countDetails(active, deadLetters, scheduled int64) element {
 		{"TransferMessageCount", 0}, {"TransferDeadLetterMessageCount", 0},
 	} {
 		// SDKs read 32 bits.
-		e.Children = append(e.Children, textElement("d2p1:"+n.name, strconv.FormatInt(min(n.count, math.MaxInt32), 10)))
+		e.Children = append(e.Children, document.Text("d2p1:"+n.name, strconv.FormatInt(min(n.count, math.MaxInt32), 10)))
 	}
 	return e
 }
 
 // entryOf returns the entry of a queue.
 func (c *call) entryOf(s *queueState) entry {
-	e := c.newEntry(s.path, s.path, descriptionElement("QueueDescription", s.properties(&description.Queues)))
+	e := c.newEntry(s.path, s.path, document.Description("QueueDescription", s.properties(&description.Queues)))
 	e.Published, e.Updated = s.created, s.updated
 	return e
 }
 
 // newEntry returns an entry for a path of the namespace.
-func (c *call) newEntry(path, title string, about element) entry {
+func (c *call) newEntry(path, title string, about document.Element) entry {
 	id := c.href(path, versionParameter+"="+c.query.Get(versionParameter))
 	e := entry{
 		ID: id, Title: text{"text", title}, Author: c.r.Host, Link: link{"self", id},

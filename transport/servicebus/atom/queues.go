@@ -4,11 +4,14 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport/service"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
+	"github.com/seriatimq/seriatim/transport/servicebus/entity/lookup"
 )
 
 // read reads the state of a queue.
@@ -32,7 +35,7 @@ func (c *call) getQueue(qualified string) error {
 }
 
 // createQueue creates a queue. taken reports that another entity has its name.
-func (c *call) createQueue(qualified string, taken bool, given *element) error {
+func (c *call) createQueue(qualified string, taken bool, given *document.Element) error {
 	q := description.Default()
 	wrong := set(&description.Queues, &q, given)
 	if err := c.begin(createQueue, qualified, service.QueueNeeds(qualified, c.attributesOf(qualified, q))...); err != nil {
@@ -117,25 +120,30 @@ type change struct {
 	deadLetters string
 	create      bool
 	to          description.Queue
+	// subscription has the attribute of the subscription, if it changes.
+	subscription []queue.Attribute
 }
 
-func (c *call) updateQueue(qualified string, given *element) error {
-	if err := c.changeQueue(&description.Queues, qualified, given); err != nil {
+func (c *call) updateQueue(qualified string, given *document.Element) error {
+	if err := c.changeQueue(&description.Queues, &lookup.Entity{Name: qualified}, given); err != nil {
 		return err
 	}
 	return c.answerQueue(http.StatusOK, qualified)
 }
 
 // changeQueue changes the properties that a description of a kind gives.
-func (c *call) changeQueue(of *description.Schema[description.Queue], qualified string, given *element) error {
-	if err := c.begin(setQueueAttributes, qualified); err != nil {
+func (c *call) changeQueue(of *description.Schema[description.Queue], e *lookup.Entity, given *document.Element) error {
+	if err := c.begin(setQueueAttributes, e.Name); err != nil {
 		return err
 	}
-	planned, err := c.plan(of, qualified, given)
+	planned, err := c.plan(of, e, given)
 	if err != nil {
 		return err
 	}
-	needs := service.QueueNeeds(qualified, planned.attributes)
+	needs := service.QueueNeeds(e.Name, planned.attributes)
+	if len(planned.subscription) > 0 {
+		needs = append(needs, setSubscriptionAttributes.on(e.Topic))
+	}
 	switch {
 	case planned.create:
 		needs = append(needs, createQueue.on(planned.deadLetters))
@@ -148,20 +156,28 @@ func (c *call) changeQueue(of *description.Schema[description.Queue], qualified 
 	if err := c.changeDeadLetters(&planned); err != nil {
 		return err
 	}
+	if len(planned.subscription) > 0 {
+		cmd := &queue.SetSubscriptionAttributes{SubscriptionARN: e.ARN, Attributes: planned.subscription}
+		if _, err := c.Submit(c.ctx, cmd); err != nil {
+			return err
+		}
+	}
 	if len(planned.attributes) > 0 {
-		_, err = c.Submit(c.ctx, &queue.SetQueueAttributes{Queue: qualified, Attributes: planned.attributes})
+		_, err = c.Submit(c.ctx, &queue.SetQueueAttributes{Queue: e.Name, Attributes: planned.attributes})
 	}
 	return err
 }
 
 // plan compares a description with a queue.
-func (c *call) plan(of *description.Schema[description.Queue], qualified string, given *element) (planned change, err error) {
+func (c *call) plan(of *description.Schema[description.Queue], e *lookup.Entity, given *document.Element) (planned change, err error) {
+	qualified := e.Name
 	err = c.Read(c.ctx, func(v queue.View) error {
 		current, refused := v.Typed(qualified)
 		if refused != nil {
 			return refused
 		}
 		before := description.Of(&current)
+		before.DropFaulty = dropsFaulty(v, e.ARN)
 		planned.to = before
 		if err := set(of, &planned.to, given); err != nil {
 			return err
@@ -178,6 +194,9 @@ func (c *call) plan(of *description.Schema[description.Queue], qualified string,
 			target = access.Sibling(qualified, current.Redrive.Target)
 		}
 		planned.attributes = planned.to.Changes(before, c.Backend.Names.QueueARN(target))
+		if planned.to.DropFaulty != before.DropFaulty {
+			planned.subscription = []queue.Attribute{{Name: description.FilterErrors, Value: strconv.FormatBool(!planned.to.DropFaulty)}}
+		}
 		if target == built {
 			exists := v.QueueExists(built)
 			planned.create = !exists && planned.to.MaxDeliveryCount != before.MaxDeliveryCount

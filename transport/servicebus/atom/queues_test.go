@@ -220,7 +220,7 @@ func TestRefusals(t *testing.T) {
 		"no description":      {put("/r1", `<entry xmlns="http://www.w3.org/2005/Atom"/>`), 400, "whose content is one description"},
 		"another description": {put("/r1", describing("RelayDescription", "")), 400, "RelayDescription is no description of a queue"},
 		"a subscription":      {put("/t/Subscriptions/s", describing("SubscriptionDescription", "")), 404, "SubCode=40400."},
-		"a rule":              {put("/t/subscriptions/s/Rules/r", describing("RuleDescription", "")), 501, "Rules of Service Bus"},
+		"a rule":              {put("/t/subscriptions/s/Rules/r", describing("RuleDescription", "")), 404, "SubCode=40400."},
 		"an unknown property": {f.put("r1", "<Colour>red</Colour>"), 400, "There is no property Colour."},
 		"a property twice":    {f.put("r1", "<Status>Active</Status><Status>Active</Status>"), 400, "given twice"},
 		"forwarding":          {f.put("r1", "<ForwardTo>x</ForwardTo>"), 400, "The property ForwardTo cannot be"},

@@ -1,13 +1,15 @@
 package atom
 
 import (
-	"encoding/xml"
 	"net/http"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/transport/service"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
 	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 	"github.com/seriatimq/seriatim/transport/servicebus/entity/lookup"
@@ -15,7 +17,7 @@ import (
 
 // serveSubscription serves a request for a subscription.
 func (c *call) serveSubscription() error {
-	e, err := c.locateSubscription()
+	e, err := c.locateSubscription(c.path)
 	if err != nil {
 		return err
 	}
@@ -31,21 +33,35 @@ func (c *call) serveSubscription() error {
 
 // locateSubscription finds a subscription. If there is none, its kind is zero and its names are those of a
 // new one.
-func (c *call) locateSubscription() (lookup.Entity, error) {
-	if err := c.checkPath(c.path); err != nil {
+func (c *call) locateSubscription(path string) (lookup.Entity, error) {
+	if err := c.checkPath(path); err != nil {
 		return lookup.Entity{}, err
 	}
-	path, name, _ := entity.SplitSubscription(c.path)
-	topic, err := c.locate(path)
+	above, name, _ := entity.SplitSubscription(path)
+	topic, err := c.locate(above)
 	if err != nil {
 		return lookup.Entity{}, err
 	}
-	e, err := c.locate(c.path)
+	e, err := c.locate(path)
 	if err == nil && e.Kind == 0 {
 		e.Path = entity.Subscription(topic.Path, name)
 		e.Name, e.Topic = c.Scope.Own(entity.QueueName(e.Path)), topic.Name
 	}
 	return e, err
+}
+
+// readSubscription reads the state of a subscription.
+func readSubscription(v queue.View, e *lookup.Entity) (queueState, *queue.Error) {
+	s, err := readQueue(v, e.Name)
+	s.dropFaulty = dropsFaulty(v, e.ARN)
+	return s, err
+}
+
+// dropsFaulty reports whether a subscription drops messages for which a rule fails.
+func dropsFaulty(v queue.View, subscriptionARN string) bool {
+	list, _ := v.SubscriptionAttributes(subscriptionARN) // none without the subscription
+	keeps, _ := attributes.ValueOf(list, description.FilterErrors)
+	return keeps == "false"
 }
 
 // isGone reports whether an error says that an entity does not exist.
@@ -57,14 +73,21 @@ func isGone(err error) bool {
 // entryOfSubscription returns the entry of a subscription.
 func (c *call) entryOfSubscription(e *lookup.Entity, s *queueState) entry {
 	_, name, _ := entity.SplitSubscription(e.Path)
-	one := c.newEntry(e.Path, name, descriptionElement("SubscriptionDescription", s.properties(&description.Subscriptions)))
+	one := c.newEntry(e.Path, name, document.Description("SubscriptionDescription", s.properties(&description.Subscriptions)))
 	one.Published, one.Updated = s.created, s.updated
 	return one
 }
 
 // answerSubscription answers with the present state of a subscription.
 func (c *call) answerSubscription(status int, e *lookup.Entity) error {
-	s, err := c.read(e.Name)
+	s, err := service.ReadValue(c.ctx, &c.Call, func(v queue.View) (queueState, *queue.Error) {
+		if e.ARN == "" { // it is new
+			if found, ok := c.in(v).Find(e.Path); ok {
+				e = &found
+			}
+		}
+		return readSubscription(v, e)
+	})
 	if err != nil {
 		return err
 	}
@@ -106,68 +129,58 @@ func (c *call) putSubscription(e *lookup.Entity) error {
 		return badRequest("Bad Request. The content " + given.XMLName.Local + " is no description of a subscription.")
 	}
 	update, err := c.updates()
-	if err == nil {
-		err = withoutRule(&given)
+	if err != nil {
+		return err
 	}
+	rule, err := defaultRule(&given)
 	switch {
+	case !update && err == nil:
+		return c.createSubscription(e, &given, rule)
 	case err != nil:
 		return err
-	case !update:
-		return c.createSubscription(e, &given)
 	case e.Kind == 0:
 		if err := c.begin(setQueueAttributes, e.Name); err != nil {
 			return err
 		}
 		return notFound()
 	}
-	if err := c.changeQueue(&description.Subscriptions, e.Name, &given); err != nil {
+	if err := c.changeQueue(&description.Subscriptions, e, &given); err != nil {
 		return err
 	}
 	return c.answerSubscription(http.StatusOK, e)
 }
 
-// withoutRule removes the default rule of a new subscription, and refuses a rule that does not take all
-// messages.
-func withoutRule(given *element) error {
+// defaultRule takes the rule of a new subscription from its description.
+func defaultRule(given *document.Element) (rules.Definition, error) {
+	d := rules.Definition{Name: rules.DefaultName, Kind: rules.KindTrue}
+	var err error
 	kept := given.Children[:0]
-	for _, p := range given.Children {
-		if p.XMLName.Local != "DefaultRuleDescription" {
-			kept = append(kept, p)
-			continue
-		}
-		for _, part := range p.Children {
-			of := part.typeName()
-			if part.XMLName.Local == "Filter" && of != "TrueFilter" || part.XMLName.Local == "Action" && of != "EmptyRuleAction" {
-				return notImplemented("Rules")
-			}
+	for i := range given.Children {
+		if p := &given.Children[i]; p.XMLName.Local != "DefaultRuleDescription" {
+			kept = append(kept, *p)
+		} else if err == nil {
+			d, err = document.ReadRule(p)
 		}
 	}
 	given.Children = kept
-	return nil
+	return d, err
 }
 
-// typeName returns the type of an element by the schema of XML, without its prefix.
-func (e *element) typeName() string {
-	for _, a := range e.Attrs {
-		if a.Name == (xml.Name{Space: instanceSpace, Local: "type"}) {
-			return a.Value[strings.LastIndexByte(a.Value, ':')+1:]
-		}
-	}
-	return ""
-}
-
-// createSubscription creates the queue of a subscription, and subscribes it to the topic. A repeated
-// request finishes what a failed one began.
-func (c *call) createSubscription(e *lookup.Entity, given *element) error {
+// createSubscription creates the queue of a subscription, and subscribes it to the topic with one rule. A
+// repeated request finishes what a failed one began. A subscription whose queue was deleted goes first.
+func (c *call) createSubscription(e *lookup.Entity, given *document.Element, rule rules.Definition) error {
 	q := description.DefaultSubscription()
 	wrong := set(&description.Subscriptions, &q, given)
 	names := c.Backend.Names
 	cmd := &queue.Subscribe{
 		Topic: e.Topic, Endpoint: names.QueueARN(e.Name), Queue: e.Name,
-		Attributes: description.SubscriptionAttributes(names.QueueARN(queue.ImplicitDeadLetterName(e.Name))),
+		Attributes: q.SubscriptionAttributes(names.QueueARN(queue.ImplicitDeadLetterName(e.Name))), Rules: []rules.Definition{rule},
 	}
 	cmd.Owner, cmd.Principal = c.Scope.Subscriber(c.Identity, e.Topic)
 	needs := append(service.QueueNeeds(e.Name, c.attributesOf(e.Name, q)), createQueue.on(e.Name))
+	if e.Kind != 0 {
+		needs = append(needs, unsubscribe.on(e.Topic))
+	}
 	if err := c.begin(subscribe, e.Topic, append(needs, service.SubscribeNeeds(e.Topic, e.Name, cmd.Attributes)...)...); err != nil {
 		return err
 	}
@@ -184,6 +197,14 @@ func (c *call) createSubscription(e *lookup.Entity, given *element) error {
 		return nil
 	}); err != nil {
 		return err
+	}
+	if wrong := cmd.Validate(); wrong != nil {
+		return wrong
+	}
+	if e.Kind != 0 {
+		if _, err := c.Submit(c.ctx, &queue.Unsubscribe{SubscriptionARN: e.ARN, Signed: true}); err != nil {
+			return err
+		}
 	}
 	if err := c.addQueue(e.Name, q, cmd); err != nil {
 		return err
@@ -234,7 +255,7 @@ func (c *call) listSubscriptions() error {
 		}
 		return nil
 	}, func(v queue.View, e *lookup.Entity) (entry, error) {
-		s, refused := readQueue(v, e.Name)
+		s, refused := readSubscription(v, e)
 		if refused != nil {
 			return entry{}, refused
 		}

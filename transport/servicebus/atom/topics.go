@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/transport/service"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
 	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 	"github.com/seriatimq/seriatim/transport/servicebus/entity/lookup"
@@ -48,8 +49,8 @@ func atTime(t queue.Timestamp) string { return time.UnixMilli(int64(t)).UTC().Fo
 // entryOfTopic returns the entry of a topic, whose properties are in the order of Service Bus.
 func (c *call) entryOfTopic(s *topicState) entry {
 	t := description.TopicOf(&s.attributes)
-	var list []element
-	add := func(name, value string) { list = append(list, textElement(name, value)) }
+	var list []document.Element
+	add := func(name, value string) { list = append(list, document.Text(name, value)) }
 	for _, p := range description.Topics.List(&t) {
 		add(p.Name, p.Value)
 		switch p.Name {
@@ -68,7 +69,7 @@ func (c *call) entryOfTopic(s *topicState) entry {
 			add("EntityAvailabilityStatus", "Available")
 		}
 	}
-	e := c.newEntry(s.path, s.path, descriptionElement("TopicDescription", list))
+	e := c.newEntry(s.path, s.path, document.Description("TopicDescription", list))
 	e.Published, e.Updated = s.created, s.updated
 	return e
 }
@@ -100,7 +101,7 @@ func topicOf(name string) *lookup.Entity {
 }
 
 // createTopic creates a topic. taken reports that another entity has its name.
-func (c *call) createTopic(name string, taken bool, given *element) error {
+func (c *call) createTopic(name string, taken bool, given *document.Element) error {
 	t := description.DefaultTopic()
 	wrong := set(&description.Topics, &t, given)
 	if err := c.begin(createTopic, name); err != nil {
@@ -124,7 +125,7 @@ func (c *call) createTopic(name string, taken bool, given *element) error {
 	return c.answerTopic(http.StatusCreated, topicOf(name))
 }
 
-func (c *call) updateTopic(name string, given *element) error {
+func (c *call) updateTopic(name string, given *document.Element) error {
 	if err := c.begin(setTopicAttributes, name); err != nil {
 		return err
 	}

@@ -123,8 +123,6 @@ func TestSubscriptionLife(t *testing.T) {
 	} {
 		want(t, f.putSubscription("News/Subscriptions/All.1", properties, "If-Match", "*"), http.StatusBadRequest, text)
 	}
-	rule := `<DefaultRuleDescription><Filter i:type="SqlFilter"><SqlExpression>a=1</SqlExpression></Filter></DefaultRuleDescription>`
-	want(t, f.putSubscription("News/Subscriptions/c", rule), http.StatusNotImplemented, "Rules")
 	want(t, f.putSubscription("News/Subscriptions/"+strings.Repeat("s", 51), ""), http.StatusBadRequest, "a subscription 50")
 	want(t, f.send(http.MethodPut, "/News/Subscriptions/c"+version, describing("QueueDescription", "")), http.StatusBadRequest)
 
@@ -169,6 +167,7 @@ func TestRepeatedSubscriptions(t *testing.T) {
 	}
 	want(t, f.putSubscription("parts/Subscriptions/s", ""), http.StatusCreated)
 
+	want(t, f.putRule("parts/Subscriptions/s/rules/old", ""), http.StatusCreated)
 	submit(&queue.DeleteQueue{Queue: name}) // the subscription is left
 	want(t, f.get("parts/Subscriptions/s"), http.StatusOK, "Publicly Listed Services")
 	want(t, f.get("parts"), http.StatusOK, "<SubscriptionCount>0<")
@@ -178,8 +177,10 @@ func TestRepeatedSubscriptions(t *testing.T) {
 	}
 
 	want(t, f.putSubscription("parts/Subscriptions/s", ""), http.StatusCreated)
+	want(t, f.putRule("parts/Subscriptions/s/rules/old", ""), http.StatusCreated)
 	submit(&queue.DeleteQueue{Queue: name})
 	want(t, f.putSubscription("parts/Subscriptions/s", ""), http.StatusCreated)
+	want(t, f.get("parts/Subscriptions/s/rules/old"), http.StatusOK, "Publicly Listed Services")
 	submit(&queue.DeleteQueue{Queue: name})
 	want(t, f.remove("parts"), http.StatusOK)
 	if _, _, found := f.topic("parts.fifo"); found {
@@ -237,6 +238,10 @@ func TestTopicRecords(t *testing.T) {
 		{f.get("r/Subscriptions"), "sns:ListSubscriptionsByTopic", service.Reads, "r.fifo"},
 		{f.get(subscription), "sqs:GetQueueAttributes", service.Reads, "r_2FSubscriptions_2Fs.fifo"},
 		{f.putSubscription(subscription, "", "If-Match", "*"), "sqs:SetQueueAttributes", service.Audited, "r_2FSubscriptions_2Fs.fifo"},
+		{f.putRule(subscription+"/rules/r", ""), "sns:SetSubscriptionAttributes", service.Audited, "r.fifo"},
+		{f.get(subscription + "/rules"), "sns:GetSubscriptionAttributes", service.Reads, "r.fifo"},
+		{f.get(subscription + "/rules/r"), "sns:GetSubscriptionAttributes", service.Reads, "r.fifo"},
+		{f.remove(subscription + "/rules/r"), "sns:SetSubscriptionAttributes", service.Audited, "r.fifo"},
 		{f.remove(subscription), "sns:Unsubscribe", service.Audited, "r.fifo"},
 		{f.remove("r"), "sns:DeleteTopic", service.Audited, "r.fifo"},
 	} {
@@ -280,6 +285,14 @@ func testTopicPermissions(t *testing.T, f *fixture, user string) {
 	want(t, f.putSubscription(subscription, ""), http.StatusCreated)
 	want(t, f.get(subscription), http.StatusUnauthorized, "'GetQueueAttributes'")
 	want(t, f.get("guarded/Subscriptions"), http.StatusUnauthorized)
+	permit(allow(`"sqs:*"`, "*"))
+	want(t, f.putRule(subscription+"/rules/r", ""), http.StatusUnauthorized, "'SetSubscriptionAttributes'")
+	want(t, f.get(subscription+"/rules"), http.StatusUnauthorized, "'GetSubscriptionAttributes'")
+	want(t, f.get(subscription+"/rules/r"), http.StatusUnauthorized, "'GetSubscriptionAttributes'")
+	want(t, f.remove(subscription+"/rules/r"), http.StatusUnauthorized, "'SetSubscriptionAttributes'")
+	want(t, f.putSubscription(subscription, faulty, "If-Match", "*"), http.StatusUnauthorized)
+	permit(allow(`"sns:*"`, topic), allow(`"sqs:CreateQueue","sqs:SendMessage"`, queues))
+	want(t, f.putRule(subscription+"/rules/r", ""), http.StatusCreated)
 	want(t, f.remove(subscription), http.StatusUnauthorized)
 	want(t, f.remove("guarded"), http.StatusUnauthorized)
 	permit(allow(`"sns:*"`, topic), allow(`"sqs:*"`, queues))

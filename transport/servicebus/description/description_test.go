@@ -238,7 +238,7 @@ func TestTopicsAndSubscriptionsRefuse(t *testing.T) {
 	}
 	for name, value := range map[string]string{
 		"ForwardTo": "orders", "RequiresDuplicateDetection": "true", "EnablePartitioning": "true", "Status": "SendDisabled",
-		"DeadLetteringOnFilterEvaluationExceptions": "false", "MaxSizeInMegabytes": "1024",
+		"DeadLetteringOnFilterEvaluationExceptions": "no", "MaxSizeInMegabytes": "1024",
 	} {
 		if err := Subscriptions.Set(&q, name, value); err == nil || q != Default() {
 			t.Errorf("%s=%s: %v, %+v", name, value, err, q)
@@ -247,6 +247,13 @@ func TestTopicsAndSubscriptionsRefuse(t *testing.T) {
 	for name, value := range map[string]string{"SupportOrdering": "false", "SubscriptionCount": "7", "Status": "Active"} {
 		if err := Topics.Set(&topic, name, value); err != nil {
 			t.Error(err)
+		}
+	}
+	const faulty = "DeadLetteringOnFilterEvaluationExceptions"
+	for _, value := range []string{"false", "true"} {
+		err := Subscriptions.Set(&q, faulty, value)
+		if err != nil || q.DropFaulty != (value == "false") || Subscriptions.Get(&q, faulty) != value {
+			t.Errorf("%s: %v, %+v", value, err, q)
 		}
 	}
 	standard := attributes.DefaultTopic(true)

@@ -141,6 +141,20 @@ func flag[E any](name string, field func(*E) *bool) property[E] {
 	}, print: func(e *E) string { return strconv.FormatBool(*field(e)) }}
 }
 
+// inverse is a flag whose field is true for false.
+func inverse[E any](p property[E], field func(*E) *bool) property[E] {
+	direct := p.set
+	p.set = func(e *E, value string) error {
+		err := direct(e, value)
+		if err == nil {
+			*field(e) = !*field(e)
+		}
+		return err
+	}
+	p.print = func(e *E) string { return strconv.FormatBool(!*field(e)) }
+	return p
+}
+
 // constant is a property with only one value, which may be empty.
 func constant[E any](name, only string) property[E] {
 	rule := only

@@ -37,14 +37,13 @@ var Queues = Schema[Queue]{"Queue", []property[Queue]{
 	"SizeInBytes", "MessageCount", "CreatedAt", "UpdatedAt", "AccessedAt", "SupportOrdering", "CountDetails", "EntityAvailabilityStatus",
 }}
 
-// Subscriptions has the properties of subscriptions, each of which has a queue. There are no filters yet
-// whose evaluation could fail.
+// Subscriptions has the properties of subscriptions, each of which has a queue.
 var Subscriptions = Schema[Queue]{"Subscription", []property[Queue]{
 	lock,
 	session,
 	timeToLive,
 	deadLetterExpired,
-	constant[Queue]("DeadLetteringOnFilterEvaluationExceptions", "true"),
+	inverse(flag("DeadLetteringOnFilterEvaluationExceptions", dropFaulty), dropFaulty),
 	maxDeliveryCount,
 	constant[Queue]("EnableBatchedOperations", "true"),
 	status(statusOfQueue, attributes.StatusActive, attributes.StatusDisabled, attributes.StatusReceiveDisabled),
@@ -67,6 +66,8 @@ var (
 	maxDeliveryCount  = number("MaxDeliveryCount", policy.MaxReceiveCountMax, func(q *Queue) *int64 { return &q.MaxDeliveryCount })
 )
 
+func dropFaulty(q *Queue) *bool { return &q.DropFaulty }
+
 // Queue holds the properties of a Service Bus queue or subscription that a queue can have.
 type Queue struct {
 	LockSeconds        int64
@@ -80,6 +81,7 @@ type Queue struct {
 	Status             attributes.Status
 	MessageKilobytes   int64
 	SizeMegabytes      int64 // 0: no limit, as subscriptions
+	DropFaulty         bool  // of a subscription: messages for which a rule fails
 }
 
 const (
@@ -184,6 +186,21 @@ func (q Queue) DeadLetterAttributes() []attributes.Attribute {
 		{Name: "MessageGroupIdMode", Value: "Optional"},
 		{Name: "VisibilityTimeout", Value: strconv.FormatInt(q.LockSeconds, 10)},
 	}
+}
+
+// FilterErrors is the attribute of a subscription that says what happens to a message for which a rule
+// fails.
+const FilterErrors = "DeadLetterOnFilterError"
+
+// SubscriptionAttributes returns the attributes of the subscription of the queue to a topic, sorted by
+// name. deadLetterARN names the dead-letter queue of the queue, which takes messages that the queue
+// refuses: those without a session.
+func (q Queue) SubscriptionAttributes(deadLetterARN string) (list []attributes.Attribute) {
+	if q.DropFaulty {
+		list = append(list, attributes.Attribute{Name: FilterErrors, Value: "false"})
+	}
+	return append(list, attributes.Attribute{Name: "RawMessageDelivery", Value: "true"},
+		attributes.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + deadLetterARN + `"}`})
 }
 
 // Changes returns the attributes that differ from those of an existing queue, sorted by name.

@@ -85,13 +85,3 @@ func (t Topic) Changes(before Topic) (list []attributes.Attribute) {
 	}
 	return list
 }
-
-// SubscriptionAttributes returns the attributes of the subscription of a queue to a topic, sorted by name.
-// deadLetterARN names the dead-letter queue of the queue, which takes messages that the queue refuses:
-// those without a session.
-func SubscriptionAttributes(deadLetterARN string) []attributes.Attribute {
-	return []attributes.Attribute{
-		{Name: "RawMessageDelivery", Value: "true"},
-		{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + deadLetterARN + `"}`},
-	}
-}

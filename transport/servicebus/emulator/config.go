@@ -20,7 +20,6 @@ const bytesMax = 4 << 20
 type Config struct {
 	Queues []description.Entity
 	Topics []description.Entity
-	Rules  []string // paths of the subscriptions that have rules, which are left out
 }
 
 // named is an entity of a configuration.
@@ -39,7 +38,7 @@ type document struct {
 				named
 				Subscriptions []struct {
 					named
-					Rules []json.RawMessage
+					Rules []rule
 				}
 			}
 		}
@@ -82,10 +81,10 @@ func Read(from io.Reader) (Config, error) {
 			if err != nil {
 				return Config{}, err
 			}
-			e.Subscriptions = append(e.Subscriptions, one)
-			if len(s.Rules) > 0 {
-				c.Rules = append(c.Rules, path)
+			if one.Rules, err = definitions(path, s.Rules); err != nil {
+				return Config{}, err
 			}
+			e.Subscriptions = append(e.Subscriptions, one)
 		}
 		c.Topics = append(c.Topics, e)
 	}

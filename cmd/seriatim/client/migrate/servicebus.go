@@ -26,11 +26,7 @@ func ReadEmulator(from io.Reader) (*definitions.Document, []string, error) {
 	if err != nil {
 		return nil, nil, exit.New(exit.Usage, err, "is it the configuration of the emulator?")
 	}
-	d, notes, err := entities(c.Queues, c.Topics)
-	for _, path := range c.Rules {
-		notes = append(notes, "the rules of "+path+" are left out: it gets all messages of its topic")
-	}
-	return d, notes, err
+	return entities(c.Queues, c.Topics)
 }
 
 // Namespace reads the queues and topics of a namespace of Service Bus whose names begin with a prefix.
@@ -52,12 +48,7 @@ func Namespace(ctx context.Context, o Options, prefix string) (*definitions.Docu
 		return nil, nil, unlisted("topics", err)
 	}
 	other := func(e description.Entity) bool { return !strings.HasPrefix(e.Path, prefix) }
-	topics = slices.DeleteFunc(topics, other)
-	d, notes, err := entities(slices.DeleteFunc(queues, other), topics)
-	if slices.ContainsFunc(topics, func(t description.Entity) bool { return len(t.Subscriptions) > 0 }) {
-		notes = append(notes, "the rules of subscriptions are left out: each gets all messages of its topic")
-	}
-	return d, notes, err
+	return entities(slices.DeleteFunc(queues, other), slices.DeleteFunc(topics, other))
 }
 
 // unlisted explains why the source has not listed its entities.
@@ -128,9 +119,12 @@ func (c *converter) topic(e *description.Entity) error {
 		if err := c.queue(path, q); err != nil {
 			return err
 		}
+		if s := &e.Subscriptions[i]; s.HasRules() {
+			c.notes = append(c.notes, "the rules of "+path+" are left out: it gets all messages of its topic")
+		}
 		dead := definitions.Here("sqs") + entity.DeadLetterName(path)
 		t.Subscriptions = append(t.Subscriptions, definitions.Subscription{
-			Queue: entity.QueueName(path), Attributes: withoutFIFO(description.SubscriptionAttributes(dead)),
+			Queue: entity.QueueName(path), Attributes: withoutFIFO(q.SubscriptionAttributes(dead)),
 		})
 	}
 	c.document.Topics = append(c.document.Topics, t)

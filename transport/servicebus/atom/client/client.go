@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,7 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/transport/auth/sas"
+	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
 )
 
@@ -51,36 +54,67 @@ const (
 	Subscription Kind = "SubscriptionDescription"
 )
 
-// Create creates an entity without its subscriptions. The error is a *Refused with status 409 if there is
-// one already.
+// Create creates an entity with its rules, but without its subscriptions. The error is a *Refused with
+// status 409 if there is one already. If a rule is refused, the subscription is deleted again.
 func (c *Client) Create(ctx context.Context, of Kind, e description.Entity) error {
-	var body bytes.Buffer
-	body.WriteString(`<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml"><` + string(of) + ` ` +
-		`xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect">`)
+	var parts []document.Element
 	for _, p := range e.Properties {
-		body.WriteString("<" + p.Name + ">")
-		if err := xml.EscapeText(&body, []byte(p.Value)); err != nil {
-			return err
-		}
-		body.WriteString("</" + p.Name + ">")
+		parts = append(parts, document.Text(p.Name, p.Value))
 	}
-	body.WriteString("</" + string(of) + "></content></entry>")
-	_, err := c.call(ctx, http.MethodPut, e.Path, url.Values{}, &body)
+	if len(e.Rules) > 0 {
+		first := document.Text("DefaultRuleDescription", "")
+		first.Children = document.Rule(&e.Rules[0], "")
+		parts = append(parts, first)
+	}
+	if err := c.put(ctx, e.Path, string(of), parts); err != nil || e.Rules == nil {
+		return err
+	}
+	err := c.createRules(ctx, e.Path+"/Rules/", e.Rules)
+	if err != nil {
+		_, undone := c.call(context.WithoutCancel(ctx), http.MethodDelete, e.Path, url.Values{}, nil)
+		err = errors.Join(err, undone)
+	}
 	return err
 }
 
-// feed is a page of a list of entities.
+// createRules creates the rules of a new subscription, which has the first one.
+func (c *Client) createRules(ctx context.Context, path string, list []rules.Definition) error {
+	if len(list) == 0 {
+		_, err := c.call(ctx, http.MethodDelete, path+rules.DefaultName, url.Values{}, nil)
+		return err
+	}
+	for i := range list[1:] {
+		d := &list[1+i]
+		if err := c.put(ctx, path+url.PathEscape(d.Name), "RuleDescription", document.Rule(d, "")); err != nil {
+			return fmt.Errorf("rule %s: %w", d.Name, err)
+		}
+	}
+	return nil
+}
+
+// put creates an object of the namespace.
+func (c *Client) put(ctx context.Context, path, description string, parts []document.Element) error {
+	var body struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2005/Atom entry"`
+		Content struct {
+			Type        string `xml:"type,attr"`
+			Description document.Element
+		} `xml:"content"`
+	}
+	body.Content.Type, body.Content.Description = "application/xml", document.Description(description, parts)
+	text, err := xml.Marshal(body)
+	if err == nil {
+		_, err = c.call(ctx, http.MethodPut, path, url.Values{}, bytes.NewReader(text))
+	}
+	return err
+}
+
+// feed is a page of a list.
 type feed struct {
 	Entries []struct {
 		Title   string `xml:"title"`
 		Content struct {
-			Descriptions []struct {
-				Properties []struct {
-					XMLName  xml.Name
-					Value    string     `xml:",chardata"`
-					Children []struct{} `xml:",any"`
-				} `xml:",any"`
-			} `xml:",any"`
+			Descriptions []document.Element `xml:",any"`
 		} `xml:"content"`
 	} `xml:"entry"`
 }
@@ -90,42 +124,76 @@ func (c *Client) Queues(ctx context.Context) ([]description.Entity, error) {
 	return c.list(ctx, "$Resources/queues")
 }
 
-// Topics lists the topics with all their properties and their subscriptions.
+// Topics lists the topics with all their properties and their subscriptions with rules.
 func (c *Client) Topics(ctx context.Context) ([]description.Entity, error) {
 	list, err := c.list(ctx, "$Resources/topics")
 	for i := range list {
 		if err == nil {
-			list[i].Subscriptions, err = c.list(ctx, list[i].Path+"/Subscriptions")
+			err = c.subscriptions(ctx, &list[i])
 		}
 	}
 	return list, err
 }
 
+// subscriptions adds the subscriptions of a topic.
+func (c *Client) subscriptions(ctx context.Context, t *description.Entity) (err error) {
+	t.Subscriptions, err = c.list(ctx, t.Path+"/Subscriptions")
+	for i := range t.Subscriptions {
+		s := &t.Subscriptions[i]
+		s.Rules = []rules.Definition{}
+		path := t.Path + "/Subscriptions/" + s.Path + "/Rules"
+		if err == nil {
+			err = c.each(ctx, path, func(name string, e *document.Element) error {
+				d, err := document.ReadRule(e)
+				if err != nil {
+					return fmt.Errorf("the list %s cannot be read: rule %s: %w", path, name, err)
+				}
+				d.Name = name
+				s.Rules = append(s.Rules, d)
+				return nil
+			})
+		}
+	}
+	return err
+}
+
 func (c *Client) list(ctx context.Context, path string) (list []description.Entity, err error) {
-	for {
-		page := url.Values{"$skip": {strconv.Itoa(len(list))}, "$top": {strconv.Itoa(pageEntities)}}
+	err = c.each(ctx, path, func(name string, e *document.Element) error {
+		q := description.Entity{Path: name}
+		for i := range e.Children {
+			if p := &e.Children[i]; len(p.Children) == 0 {
+				q.Properties = append(q.Properties, description.Property{Name: p.XMLName.Local, Value: p.Value()})
+			}
+		}
+		list = append(list, q)
+		return nil
+	})
+	return list, err
+}
+
+// each visits the descriptions in a list.
+func (c *Client) each(ctx context.Context, path string, visit func(name string, description *document.Element) error) error {
+	for skip := 0; ; skip += pageEntities {
+		page := url.Values{"$skip": {strconv.Itoa(skip)}, "$top": {strconv.Itoa(pageEntities)}}
 		answer, err := c.call(ctx, http.MethodGet, path, page, nil)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var f feed
 		if err := xml.Unmarshal(answer, &f); err != nil {
-			return nil, fmt.Errorf("the list %s cannot be read: %w", path, err)
+			return fmt.Errorf("the list %s cannot be read: %w", path, err)
 		}
-		for _, e := range f.Entries {
-			q := description.Entity{Path: e.Title}
+		for i := range f.Entries {
+			e := &f.Entries[i]
 			if len(e.Content.Descriptions) != 1 {
-				return nil, fmt.Errorf("the list %s cannot be read: %s has no description", path, e.Title)
+				return fmt.Errorf("the list %s cannot be read: %s has no description", path, e.Title)
 			}
-			for _, p := range e.Content.Descriptions[0].Properties {
-				if len(p.Children) == 0 {
-					q.Properties = append(q.Properties, description.Property{Name: p.XMLName.Local, Value: strings.TrimSpace(p.Value)})
-				}
+			if err := visit(e.Title, &e.Content.Descriptions[0]); err != nil {
+				return err
 			}
-			list = append(list, q)
 		}
 		if len(f.Entries) < pageEntities {
-			return list, nil
+			return nil
 		}
 	}
 }
