@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/message"
+	"github.com/seriatimq/seriatim/queue/rules"
 )
 
 const benchBody = 256
@@ -157,5 +158,57 @@ func BenchmarkFreeze(b *testing.B) {
 	for b.Loop() {
 		frozen := f.b.Freeze()
 		runtime.KeepAlive(frozen)
+	}
+}
+
+// BenchmarkPublishWithRules publishes to a topic with 2,000 subscriptions, each of which has a rule in SQL.
+func BenchmarkPublishWithRules(b *testing.B) {
+	const subscriptions = 2000
+	for _, matches := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("matches=%d", matches), func(b *testing.B) {
+			f := newFiller(b)
+			fifo := Attribute{Name: "FifoTopic", Value: "true"}
+			f.must(b, &CreateTopic{Topic: "t.fifo", TopicARN: topicARN("t.fifo"), Attributes: []Attribute{fifo}})
+			for i := range subscriptions {
+				name := fmt.Sprintf("s%d.fifo", i)
+				f.must(b, &CreateQueue{Queue: name, Attributes: []Attribute{
+					{Name: "DeduplicationEnabled", Value: "false"}, {Name: "FifoQueue", Value: "true"}}})
+				d := rules.Definition{Name: "r", Kind: rules.KindSQL,
+					SQL: &rules.Expression{Text: fmt.Sprintf("region = 'r%d' AND amount > 10", i/matches)}}
+				canonical, err := d.InCanonicalForm()
+				if err != nil {
+					b.Fatal(err)
+				}
+				f.must(b, &Subscribe{Topic: "t.fifo", Endpoint: queueARN(name), Owner: "000000000000",
+					Rules:      []rules.Definition{canonical},
+					Attributes: []Attribute{{Name: "RawMessageDelivery", Value: "true"}}})
+			}
+			published := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				f.n++
+				f.must(b, &Publish{Topic: "t.fifo", Entries: []PublishEntry{{
+					Message: strings.Clone(f.body), GroupID: "g", GroupIDGiven: true,
+					DeduplicationID: strconv.Itoa(f.n), DeduplicationIDGiven: true,
+					Attributes: []MessageAttribute{
+						{Name: "amount", DataType: "Number", Value: "50"}, {Name: "region", DataType: "String", Value: "r0"}},
+				}}})
+				if published++; published%500 == 0 {
+					b.StopTimer()
+					f.at += 61_000 // the least time between two purges
+					for i := range matches {
+						f.must(b, &PurgeQueue{Queue: fmt.Sprintf("s%d.fifo", i)})
+					}
+					b.StartTimer()
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "publishes/s")
+			if stats, err := f.b.View().Stats("s0.fifo"); err != nil || stats.Visible != int64(published%500) {
+				b.Errorf("the first queue has %+v, %v after %d", stats, err, published)
+			}
+			if stats, err := f.b.View().Stats(fmt.Sprintf("s%d.fifo", matches)); err != nil || stats.Visible != 0 {
+				b.Errorf("the queue of another region has %+v, %v", stats, err)
+			}
+		})
 	}
 }

@@ -40,6 +40,7 @@ type fan struct {
 	filtered    filterInput
 	typed       *notification.Typed // nil until the first rule
 	unreadable  error               // of typed
+	ruled       ruleMessage         // with typed
 }
 
 // filterInput holds a published message in the form that filters read.

@@ -255,8 +255,10 @@ const (
 func (f *fan) selected(s *topic.Subscription) (copies []delivering, why []MessageAttribute) {
 	if f.typed == nil {
 		f.typed, f.unreadable = notification.NewTyped(f.publication.Content())
+		f.ruled = ruleMessage{Typed: f.typed, key: f.b.key, publication: f.publication.Content().MessageID}
 	}
-	m := &ruleMessage{Typed: f.typed, key: f.b.key, publication: f.publication.Content().MessageID, subscription: s.Number}
+	m := &f.ruled
+	m.subscription = s.Number
 	fail := func(reason, problem string) {
 		if why == nil {
 			why = (&DeadLetterEntry{Reason: reason, Description: "The rule " + m.rule + " failed: " + problem + "."}).attributes()

@@ -90,6 +90,16 @@ func (s *Set) Read(properties, application string) error {
 	return err
 }
 
+// NewSet returns the set of some properties, whose names are distinct.
+func NewSet(system map[System]Value, application []Named) *Set {
+	s := &Set{named: slices.Clone(application)}
+	for p, v := range system { // order does not matter: each has its place
+		s.system[p] = v
+	}
+	slices.SortFunc(s.named, func(a, b Named) int { return compareNames(a.Name, b.Name) })
+	return s
+}
+
 func (s *Set) reset() {
 	s.system = [systemCount]Value{}
 	clear(s.named)

@@ -82,15 +82,16 @@ func (s *Set) Get(name string) (*Rule, bool) { return Find(s.All(), name) }
 
 // Find finds a rule in a list that is sorted like that of a set.
 func Find(sorted []*Rule, name string) (*Rule, bool) {
-	i, found := position(sorted, name)
+	i, found := Position(sorted, name)
 	if !found {
 		return nil, false
 	}
 	return sorted[i], true
 }
 
-func position(rules []*Rule, name string) (int, bool) {
-	return slices.BinarySearchFunc(rules, name, func(r *Rule, name string) int { return lettercase.Compare(r.Name, name) })
+// Position returns the place of a name in a list that is sorted like that of a set.
+func Position(sorted []*Rule, name string) (at int, found bool) {
+	return slices.BinarySearchFunc(sorted, name, func(r *Rule, name string) int { return lettercase.Compare(r.Name, name) })
 }
 
 // Has reports whether the set has exactly some rules in canonical form, or, for none, any rules.
@@ -113,7 +114,7 @@ func (s *Set) Has(definitions []Definition) bool {
 // With returns the set with a rule, which replaces that of its name.
 func (s *Set) With(k statehash.Key, r *Rule) *Set {
 	changed := slices.Clone(s.All())
-	if i, found := position(changed, r.Name); found {
+	if i, found := Position(changed, r.Name); found {
 		changed[i] = r
 	} else {
 		changed = slices.Insert(changed, i, r)
@@ -124,7 +125,7 @@ func (s *Set) With(k statehash.Key, r *Rule) *Set {
 // Without returns the set without the rule of a name.
 func (s *Set) Without(k statehash.Key, name string) *Set {
 	changed := slices.Clone(s.All())
-	if i, found := position(changed, name); found {
+	if i, found := Position(changed, name); found {
 		changed = slices.Delete(changed, i, i+1)
 	}
 	return newSet(k, changed)
@@ -134,7 +135,7 @@ func (s *Set) Without(k statehash.Key, name string) *Set {
 // default rule alone stays in the set until the others follow.
 func (s *Set) Restored(r *Rule) *Set {
 	added := *s
-	i, _ := position(s.rules, r.Name)
+	i, _ := Position(s.rules, r.Name)
 	added.rules = slices.Insert(slices.Clone(s.rules), i, r)
 	added.count(r, r.sum)
 	return &added
