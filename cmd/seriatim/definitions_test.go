@@ -32,6 +32,11 @@ func fill(t *testing.T, endpoint, dir string) {
 		{"topic", "subscribe", "archive.fifo", "a.fifo", "-a", `FilterPolicy={"n":[{"numeric":[">",4]}]}`,
 			"-a", `ReplayPolicy={"PointType":"Timestamp","StartingPoint":"2026-11-27T10:00:00Z"}`},
 		{"topic", "subscribe", "archive.fifo", "ymq.fifo", "--raw", "-a", `RedrivePolicy={"deadLetterTargetArn":"` + arn + `a.fifo"}`},
+		{"topic", "rule", "add", "archive.fifo", "a.fifo", "large", "--sql", "n > 4", "--action", "SET big = TRUE"},
+		{"topic", "rule", "add", "archive.fifo", "a.fifo", "Exact", "--where", "sys.Label=x", "--where", "n:integer=5",
+			"--where", "f:number=0.5"},
+		{"topic", "rule", "add", "archive.fifo", "a.fifo", "none", "--none"},
+		{"topic", "rule", "remove", "archive.fifo", "ymq.fifo", "$Default"},
 		{"topic", "create", "web"}, {"topic", "subscribe", "web", "http://127.0.0.1:1/x", "--protocol", "http"},
 		{"queue", "create", "cycle-a"}, {"queue", "create", "cycle-b", "-a", `RedrivePolicy={"deadLetterTargetArn":"` + arn + `cycle-a","maxReceiveCount":3}`},
 		{"queue", "update", "cycle-a", "-a", `RedrivePolicy={"deadLetterTargetArn":"` + arn + `cycle-b","maxReceiveCount":3}`},
@@ -144,17 +149,23 @@ func changes(t *testing.T, endpoint, file string) {
 	at(t, endpoint, "queue", "update", "jobs", "-a", "VisibilityTimeout=5")
 	at(t, endpoint, "queue", "tag", "jobs", "team=other", "extra=1")
 	at(t, endpoint, "topic", "subscription", "set", "archive.fifo", "a.fifo", `FilterPolicy={"n":[1]}`)
+	at(t, endpoint, "topic", "rule", "add", "archive.fifo", "a.fifo", "large", "--sql", "n > 5", "--replace")
+	at(t, endpoint, "topic", "rule", "add", "archive.fifo", "a.fifo", "extra", "--all")
+	at(t, endpoint, "topic", "rule", "remove", "archive.fifo", "a.fifo", "exact")
 	at(t, endpoint, "account", "quota", "111111111111", "--queues", "6")
 	out, _, code := typed(t, "", "definitions", "diff", file, "--endpoint", endpoint)
 	want := "~ account 111111111111: queues: 6 -> 5\n~ queue jobs: VisibilityTimeout: 5 -> 77\n- queue jobs: tag extra: 1\n" +
 		"~ queue jobs: tag team: other -> web\n" +
-		`~ subscription archive.fifo -> a.fifo: FilterPolicy: {"n":[1]} -> {"n":[{"numeric":[">",4]}]}` + "\n"
+		`~ subscription archive.fifo -> a.fifo: FilterPolicy: {"n":[1]} -> {"n":[{"numeric":[">",4]}]}` + "\n" +
+		"+ subscription archive.fifo -> a.fifo: rule Exact: sys.Label=x AND f:number=0.5 AND n:integer=5\n" +
+		"- subscription archive.fifo -> a.fifo: rule extra: all\n" +
+		"~ subscription archive.fifo -> a.fifo: rule large: n > 5 -> n > 4 DO SET big = TRUE\n"
 	if code != exit.Failed || out != want {
 		t.Errorf("exit code %d\n%s\nwant\n%s", code, out, want)
 	}
 	at(t, endpoint, "definitions", "import", file)
 	out, _, _ = typed(t, "", "definitions", "diff", file, "--endpoint", endpoint)
-	if out != "- queue jobs: tag extra: 1\n" {
+	if out != "- queue jobs: tag extra: 1\n- subscription archive.fifo -> a.fifo: rule extra: all\n" {
 		t.Errorf("after the import: %s", out)
 	}
 	at(t, endpoint, "queue", "update", "jobs", "-a", "MessageRetentionPeriod=1209600")

@@ -221,6 +221,11 @@ func TestDevServiceBusConfig(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			shown := must(t, "queue", "show", "queue_2E1.fifo", "--endpoint", endpoint(base, nodes))
+			rules := must(t, "topic", "rule", "list", "topic_2E1.fifo", "topic_2E1_2FSubscriptions_2Fsome.fifo",
+				"--endpoint", endpoint(base, nodes))
+			if !strings.Contains(rules, "a = 1") || strings.Contains(rules, "$Default") {
+				t.Errorf("the rules are %s", rules)
+			}
 			if !strings.Contains(shown, `"maxReceiveCount":3`) || !strings.Contains(shown, "queue_2E1-dlq.fifo") {
 				t.Errorf("the queue is %s", shown)
 			}

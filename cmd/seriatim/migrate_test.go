@@ -125,7 +125,9 @@ func TestMigrateFromServiceBus(t *testing.T) {
 	text := `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"eu/orders","Properties":{"LockDuration":"PT30S",` +
 		`"MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"jobs"}},{"Name":"jobs"}],"Topics":[{"Name":"news","Properties":{` +
 		`"DefaultMessageTimeToLive":"PT1H"},"Subscriptions":[{"Name":"all","Properties":{"RequiresSession":true,"ForwardTo":"jobs"},` +
-		`"Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}}]}]}]}]}}`
+		`"Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}},` +
+		`{"Name":"c","Properties":{"FilterType":"Correlation","CorrelationFilter":{"Label":"l","Properties":{"n":5,"b":true}},` +
+		`"Action":{"SqlExpression":"SET x = 1"}}}]}]}]}]}}`
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -135,11 +137,15 @@ func TestMigrateFromServiceBus(t *testing.T) {
 		"create the queue eu_2Forders.fifo\n", "set RedrivePolicy of the queue eu_2Forders.fifo\n", "create the queue jobs-dlq.fifo\n",
 		"the queue eu/orders gets the default of ForwardTo: The property ForwardTo cannot be 'jobs' here.",
 		"create the topic news.fifo\n", "subscribe news_2FSubscriptions_2Fall.fifo to news.fifo\n",
-		"the subscription news/Subscriptions/all gets the default of ForwardTo", "the rules of news/Subscriptions/all are left out",
+		"the subscription news/Subscriptions/all gets the default of ForwardTo",
 	} {
 		if !strings.Contains(plan, line) {
 			t.Errorf("no %q in the plan:\n%s", line, plan)
 		}
+	}
+	rules := func(endpoint string) string {
+		t.Helper()
+		return at(t, endpoint, "topic", "rule", "list", "news.fifo", "news_2FSubscriptions_2Fall.fifo")
 	}
 	if out := at(t, from, "queue", "list"); strings.Contains(out, "jobs") {
 		t.Errorf("the dry run changed something\n%s", out)
@@ -157,6 +163,10 @@ func TestMigrateFromServiceBus(t *testing.T) {
 	}
 	at(t, to, append([]string{"migrate", "from-servicebus", "--apply"}, source...)...)
 	at(t, to, append([]string{"migrate", "diff", "servicebus"}, source...)...)
+	if got := rules(to); got != rules(from) || !strings.Contains(got, "a = 1") || strings.Contains(got, "$Default") ||
+		!strings.Contains(strings.Join(strings.Fields(got), " "), "c sys.Label=l AND b:boolean=true AND n:integer=5 SET x = 1") {
+		t.Errorf("the rules are\n%s", got)
+	}
 	refusedAt(t, to, exit.Usage, "no such file", "migrate", "from-servicebus", "--config", config+".missing")
 	refusedAt(t, to, exit.Usage, "source-endpoint", "migrate", "from-servicebus")
 }

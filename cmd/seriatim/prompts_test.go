@@ -131,7 +131,7 @@ func TestNamesAreCompleted(t *testing.T) {
 	}
 	for command := range strings.SplitSeq("topic tag, topic untag, topic tags, topic subscription show, topic subscription set, "+
 		"topic subscription test, topic show, topic set, topic delete, topic publish, topic subscribe, topic subscriptions, "+
-		"topic unsubscribe", ", ") {
+		"topic unsubscribe, topic rule list, topic rule add, topic rule remove, topic rule test", ", ") {
 		if got := completed(t, endpoint, command, "j"); got != "journal.fifo\n:4\n" {
 			t.Errorf("%s offers %q", command, got)
 		}

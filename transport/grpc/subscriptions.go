@@ -60,6 +60,9 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 		}
 		cmd.Protocol, cmd.Endpoint, cmd.Server = protocol, in.GetUrl(), aws.BaseURL(c.in.request)
 	}
+	for _, r := range in.GetRules() {
+		cmd.Rules = append(cmd.Rules, definitionOf(r))
+	}
 	subscribed, err := service.Submit[queue.Subscribed](ctx, &c.Call, cmd)
 	return &seriatimpb.SubscribeResponse{SubscriptionArn: subscribed.SubscriptionARN, Pending: subscribed.Pending}, err
 }

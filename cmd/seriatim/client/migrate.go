@@ -153,8 +153,8 @@ func migrateFromServiceBusCommand(o *options) *cobra.Command {
 		Long: "Copy queues and topics from a namespace of Azure Service Bus, or from the configuration file of its emulator. Without\n" +
 			"--apply, the command prints the plan and changes nothing. For a namespace, " + EnvSourceKey + " is the name of a\n" +
 			"shared access policy with the claim Manage, and " + EnvSourceSecret + " is its key.\n\n" +
-			"Each queue becomes a FIFO queue with a dead-letter queue, each topic a FIFO topic, and each subscription a queue that\n" +
-			"is subscribed to it. The plan names the properties that are left out. Messages and rules are not copied.",
+			"Each queue becomes a FIFO queue with a dead-letter queue, each topic a FIFO topic, and each subscription a queue\n" +
+			"that is subscribed to it. Rules are copied, messages are not. The plan names the properties that are left out.",
 		Example: "  seriatim migrate from-servicebus --config Config.json\n" +
 			"  seriatim migrate from-servicebus --source-endpoint https://example.servicebus.windows.net --apply",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {

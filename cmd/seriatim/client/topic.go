@@ -23,7 +23,7 @@ func topicCommand(o *options) *cobra.Command {
 			"TOPIC is the name of a topic, or its ARN.",
 		topicListCommand(o), topicCreateCommand(o), topicShowCommand(o), topicSetCommand(o), topicTagCommand(o),
 		topicUntagCommand(o), topicTagsCommand(o), topicDeleteCommand(o),
-		subscribeCommand(o), confirmCommand(o), unsubscribeCommand(o), subscriptionsCommand(o), subscriptionCommand(o),
+		subscribeCommand(o), confirmCommand(o), unsubscribeCommand(o), subscriptionsCommand(o), subscriptionCommand(o), ruleCommand(o),
 		topicExplainCommand(o),
 		publishCommand(o), topicScheduledCommand(o), topicCancelCommand(o))
 }

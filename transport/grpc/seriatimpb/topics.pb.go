@@ -25,6 +25,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ExistingRule is a condition for PutRule.
+type ExistingRule int32
+
+const (
+	ExistingRule_EXISTING_RULE_ANY  ExistingRule = 0 // one or none
+	ExistingRule_EXISTING_RULE_NONE ExistingRule = 1 // none, or ALREADY_EXISTS
+	ExistingRule_EXISTING_RULE_ONE  ExistingRule = 2 // one, or NOT_FOUND
+)
+
+// Enum value maps for ExistingRule.
+var (
+	ExistingRule_name = map[int32]string{
+		0: "EXISTING_RULE_ANY",
+		1: "EXISTING_RULE_NONE",
+		2: "EXISTING_RULE_ONE",
+	}
+	ExistingRule_value = map[string]int32{
+		"EXISTING_RULE_ANY":  0,
+		"EXISTING_RULE_NONE": 1,
+		"EXISTING_RULE_ONE":  2,
+	}
+)
+
+func (x ExistingRule) Enum() *ExistingRule {
+	p := new(ExistingRule)
+	*p = x
+	return p
+}
+
+func (x ExistingRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ExistingRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_transport_grpc_topics_proto_enumTypes[0].Descriptor()
+}
+
+func (ExistingRule) Type() protoreflect.EnumType {
+	return &file_transport_grpc_topics_proto_enumTypes[0]
+}
+
+func (x ExistingRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ExistingRule.Descriptor instead.
+func (ExistingRule) EnumDescriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{0}
+}
+
 type CreateTopicRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
@@ -946,11 +996,13 @@ func (x *ListTopicTagsResponse) GetTags() map[string]string {
 }
 
 type SubscribeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	Queue         string                 `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"` // the subscriber: either a queue
-	Attributes    map[string]string      `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Url           string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"` // or a URL, http or https, on standard topics only
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Topic      string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Queue      string                 `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"` // the subscriber: either a queue
+	Attributes map[string]string      `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Url        string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"` // or a URL, http or https, on standard topics only
+	// Of a new subscription of a queue. Absent: the rule $Default, which selects every message.
+	Rules         []*Rule `protobuf:"bytes,5,rep,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1011,6 +1063,13 @@ func (x *SubscribeRequest) GetUrl() string {
 		return x.Url
 	}
 	return ""
+}
+
+func (x *SubscribeRequest) GetRules() []*Rule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
 }
 
 type SubscribeResponse struct {
@@ -1614,6 +1673,983 @@ func (x *Subscription) GetPending() bool {
 	return false
 }
 
+// Rule selects messages of a subscription, and may change them. A rule without a filter selects
+// every message. Names have up to 50 characters and are compared without letter case.
+type Rule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Types that are valid to be assigned to Filter:
+	//
+	//	*Rule_All
+	//	*Rule_Sql
+	//	*Rule_Correlation
+	Filter        isRule_Filter   `protobuf_oneof:"filter"`
+	Action        *RuleExpression `protobuf:"bytes,5,opt,name=action,proto3" json:"action,omitempty"`                                 // absent: none
+	CreatedAtMs   int64           `protobuf:"varint,6,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"` // in answers; milliseconds since 1970
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rule) Reset() {
+	*x = Rule{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rule) ProtoMessage() {}
+
+func (x *Rule) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rule.ProtoReflect.Descriptor instead.
+func (*Rule) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Rule) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Rule) GetFilter() isRule_Filter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *Rule) GetAll() bool {
+	if x != nil {
+		if x, ok := x.Filter.(*Rule_All); ok {
+			return x.All
+		}
+	}
+	return false
+}
+
+func (x *Rule) GetSql() *RuleExpression {
+	if x != nil {
+		if x, ok := x.Filter.(*Rule_Sql); ok {
+			return x.Sql
+		}
+	}
+	return nil
+}
+
+func (x *Rule) GetCorrelation() *RuleConditions {
+	if x != nil {
+		if x, ok := x.Filter.(*Rule_Correlation); ok {
+			return x.Correlation
+		}
+	}
+	return nil
+}
+
+func (x *Rule) GetAction() *RuleExpression {
+	if x != nil {
+		return x.Action
+	}
+	return nil
+}
+
+func (x *Rule) GetCreatedAtMs() int64 {
+	if x != nil {
+		return x.CreatedAtMs
+	}
+	return 0
+}
+
+type isRule_Filter interface {
+	isRule_Filter()
+}
+
+type Rule_All struct {
+	All bool `protobuf:"varint,2,opt,name=all,proto3,oneof"` // true selects every message, false none
+}
+
+type Rule_Sql struct {
+	Sql *RuleExpression `protobuf:"bytes,3,opt,name=sql,proto3,oneof"`
+}
+
+type Rule_Correlation struct {
+	Correlation *RuleConditions `protobuf:"bytes,4,opt,name=correlation,proto3,oneof"`
+}
+
+func (*Rule_All) isRule_Filter() {}
+
+func (*Rule_Sql) isRule_Filter() {}
+
+func (*Rule_Correlation) isRule_Filter() {}
+
+// RuleExpression is a text in the SQL of Azure Service Bus.
+type RuleExpression struct {
+	state         protoimpl.MessageState    `protogen:"open.v1"`
+	Text          string                    `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"` // up to 1,024 characters
+	Parameters    map[string]*PropertyValue `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleExpression) Reset() {
+	*x = RuleExpression{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleExpression) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleExpression) ProtoMessage() {}
+
+func (x *RuleExpression) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleExpression.ProtoReflect.Descriptor instead.
+func (*RuleExpression) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *RuleExpression) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *RuleExpression) GetParameters() map[string]*PropertyValue {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+// RuleConditions are values that properties must have.
+type RuleConditions struct {
+	state         protoimpl.MessageState    `protogen:"open.v1"`
+	System        map[string]string         `protobuf:"bytes,1,rep,name=system,proto3" json:"system,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by name, such as Label
+	Application   map[string]*PropertyValue `protobuf:"bytes,2,rep,name=application,proto3" json:"application,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleConditions) Reset() {
+	*x = RuleConditions{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleConditions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleConditions) ProtoMessage() {}
+
+func (x *RuleConditions) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleConditions.ProtoReflect.Descriptor instead.
+func (*RuleConditions) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *RuleConditions) GetSystem() map[string]string {
+	if x != nil {
+		return x.System
+	}
+	return nil
+}
+
+func (x *RuleConditions) GetApplication() map[string]*PropertyValue {
+	if x != nil {
+		return x.Application
+	}
+	return nil
+}
+
+// PropertyValue is a typed value of an application property.
+type PropertyValue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Value:
+	//
+	//	*PropertyValue_Text
+	//	*PropertyValue_Integer
+	//	*PropertyValue_Number
+	//	*PropertyValue_Boolean
+	//	*PropertyValue_Amqp
+	Value         isPropertyValue_Value `protobuf_oneof:"value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PropertyValue) Reset() {
+	*x = PropertyValue{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PropertyValue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PropertyValue) ProtoMessage() {}
+
+func (x *PropertyValue) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PropertyValue.ProtoReflect.Descriptor instead.
+func (*PropertyValue) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *PropertyValue) GetValue() isPropertyValue_Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *PropertyValue) GetText() string {
+	if x != nil {
+		if x, ok := x.Value.(*PropertyValue_Text); ok {
+			return x.Text
+		}
+	}
+	return ""
+}
+
+func (x *PropertyValue) GetInteger() int64 {
+	if x != nil {
+		if x, ok := x.Value.(*PropertyValue_Integer); ok {
+			return x.Integer
+		}
+	}
+	return 0
+}
+
+func (x *PropertyValue) GetNumber() float64 {
+	if x != nil {
+		if x, ok := x.Value.(*PropertyValue_Number); ok {
+			return x.Number
+		}
+	}
+	return 0
+}
+
+func (x *PropertyValue) GetBoolean() bool {
+	if x != nil {
+		if x, ok := x.Value.(*PropertyValue_Boolean); ok {
+			return x.Boolean
+		}
+	}
+	return false
+}
+
+func (x *PropertyValue) GetAmqp() []byte {
+	if x != nil {
+		if x, ok := x.Value.(*PropertyValue_Amqp); ok {
+			return x.Amqp
+		}
+	}
+	return nil
+}
+
+type isPropertyValue_Value interface {
+	isPropertyValue_Value()
+}
+
+type PropertyValue_Text struct {
+	Text string `protobuf:"bytes,1,opt,name=text,proto3,oneof"`
+}
+
+type PropertyValue_Integer struct {
+	Integer int64 `protobuf:"varint,2,opt,name=integer,proto3,oneof"`
+}
+
+type PropertyValue_Number struct {
+	Number float64 `protobuf:"fixed64,3,opt,name=number,proto3,oneof"`
+}
+
+type PropertyValue_Boolean struct {
+	Boolean bool `protobuf:"varint,4,opt,name=boolean,proto3,oneof"`
+}
+
+type PropertyValue_Amqp struct {
+	Amqp []byte `protobuf:"bytes,5,opt,name=amqp,proto3,oneof"` // of any other type, in the encoding of AMQP 1.0
+}
+
+func (*PropertyValue_Text) isPropertyValue_Value() {}
+
+func (*PropertyValue_Integer) isPropertyValue_Value() {}
+
+func (*PropertyValue_Number) isPropertyValue_Value() {}
+
+func (*PropertyValue_Boolean) isPropertyValue_Value() {}
+
+func (*PropertyValue_Amqp) isPropertyValue_Value() {}
+
+type ListRulesRequest struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn,proto3" json:"subscription_arn,omitempty"`
+	PageSize        int32                  `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken       string                 `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ListRulesRequest) Reset() {
+	*x = ListRulesRequest{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRulesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRulesRequest) ProtoMessage() {}
+
+func (x *ListRulesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRulesRequest.ProtoReflect.Descriptor instead.
+func (*ListRulesRequest) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ListRulesRequest) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+func (x *ListRulesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListRulesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+type ListRulesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rules         []*Rule                `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	NextPageToken string                 `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRulesResponse) Reset() {
+	*x = ListRulesResponse{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRulesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRulesResponse) ProtoMessage() {}
+
+func (x *ListRulesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRulesResponse.ProtoReflect.Descriptor instead.
+func (*ListRulesResponse) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ListRulesResponse) GetRules() []*Rule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+func (x *ListRulesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+type PutRuleRequest struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn,proto3" json:"subscription_arn,omitempty"`
+	Rule            *Rule                  `protobuf:"bytes,2,opt,name=rule,proto3" json:"rule,omitempty"`
+	// Which rule of the name there must be.
+	Existing      ExistingRule `protobuf:"varint,3,opt,name=existing,proto3,enum=seriatim.v1.ExistingRule" json:"existing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutRuleRequest) Reset() {
+	*x = PutRuleRequest{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutRuleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutRuleRequest) ProtoMessage() {}
+
+func (x *PutRuleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutRuleRequest.ProtoReflect.Descriptor instead.
+func (*PutRuleRequest) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *PutRuleRequest) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+func (x *PutRuleRequest) GetRule() *Rule {
+	if x != nil {
+		return x.Rule
+	}
+	return nil
+}
+
+func (x *PutRuleRequest) GetExisting() ExistingRule {
+	if x != nil {
+		return x.Existing
+	}
+	return ExistingRule_EXISTING_RULE_ANY
+}
+
+type PutRuleResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutRuleResponse) Reset() {
+	*x = PutRuleResponse{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutRuleResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutRuleResponse) ProtoMessage() {}
+
+func (x *PutRuleResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutRuleResponse.ProtoReflect.Descriptor instead.
+func (*PutRuleResponse) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{40}
+}
+
+type RemoveRuleRequest struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SubscriptionArn string                 `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn,proto3" json:"subscription_arn,omitempty"`
+	Name            string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *RemoveRuleRequest) Reset() {
+	*x = RemoveRuleRequest{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRuleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRuleRequest) ProtoMessage() {}
+
+func (x *RemoveRuleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRuleRequest.ProtoReflect.Descriptor instead.
+func (*RemoveRuleRequest) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *RemoveRuleRequest) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+func (x *RemoveRuleRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type RemoveRuleResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveRuleResponse) Reset() {
+	*x = RemoveRuleResponse{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRuleResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRuleResponse) ProtoMessage() {}
+
+func (x *RemoveRuleResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRuleResponse.ProtoReflect.Descriptor instead.
+func (*RemoveRuleResponse) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{42}
+}
+
+type TestRulesRequest struct {
+	state           protoimpl.MessageState    `protogen:"open.v1"`
+	SubscriptionArn string                    `protobuf:"bytes,1,opt,name=subscription_arn,json=subscriptionArn,proto3" json:"subscription_arn,omitempty"`
+	Rule            *Rule                     `protobuf:"bytes,2,opt,name=rule,proto3" json:"rule,omitempty"`                                                                               // instead of those of the subscription
+	System          map[string]*PropertyValue `protobuf:"bytes,3,rep,name=system,proto3" json:"system,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // system properties of the message, such as Label
+	Application     map[string]*PropertyValue `protobuf:"bytes,4,rep,name=application,proto3" json:"application,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *TestRulesRequest) Reset() {
+	*x = TestRulesRequest{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestRulesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestRulesRequest) ProtoMessage() {}
+
+func (x *TestRulesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestRulesRequest.ProtoReflect.Descriptor instead.
+func (*TestRulesRequest) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *TestRulesRequest) GetSubscriptionArn() string {
+	if x != nil {
+		return x.SubscriptionArn
+	}
+	return ""
+}
+
+func (x *TestRulesRequest) GetRule() *Rule {
+	if x != nil {
+		return x.Rule
+	}
+	return nil
+}
+
+func (x *TestRulesRequest) GetSystem() map[string]*PropertyValue {
+	if x != nil {
+		return x.System
+	}
+	return nil
+}
+
+func (x *TestRulesRequest) GetApplication() map[string]*PropertyValue {
+	if x != nil {
+		return x.Application
+	}
+	return nil
+}
+
+type TestRulesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tests         []*RuleTest            `protobuf:"bytes,1,rep,name=tests,proto3" json:"tests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestRulesResponse) Reset() {
+	*x = TestRulesResponse{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestRulesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestRulesResponse) ProtoMessage() {}
+
+func (x *TestRulesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestRulesResponse.ProtoReflect.Descriptor instead.
+func (*TestRulesResponse) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *TestRulesResponse) GetTests() []*RuleTest {
+	if x != nil {
+		return x.Tests
+	}
+	return nil
+}
+
+// RuleTest is the result of a rule for a message.
+type RuleTest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Selected      bool                   `protobuf:"varint,2,opt,name=selected,proto3" json:"selected,omitempty"`
+	Fault         string                 `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"` // why the filter or the action fails; empty: it does not
+	Explanation   *RuleExplanation       `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Changes       []*RuleChange          `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"` // by the action
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleTest) Reset() {
+	*x = RuleTest{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleTest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleTest) ProtoMessage() {}
+
+func (x *RuleTest) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleTest.ProtoReflect.Descriptor instead.
+func (*RuleTest) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *RuleTest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RuleTest) GetSelected() bool {
+	if x != nil {
+		return x.Selected
+	}
+	return false
+}
+
+func (x *RuleTest) GetFault() string {
+	if x != nil {
+		return x.Fault
+	}
+	return ""
+}
+
+func (x *RuleTest) GetExplanation() *RuleExplanation {
+	if x != nil {
+		return x.Explanation
+	}
+	return nil
+}
+
+func (x *RuleTest) GetChanges() []*RuleChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+// RuleExplanation is the result of a part of a filter.
+type RuleExplanation struct {
+	state         protoimpl.MessageState    `protogen:"open.v1"`
+	Text          string                    `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Result        string                    `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`                                                                           // true, false or unknown
+	Reason        string                    `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`                                                                           // why it is unknown
+	Values        map[string]*PropertyValue `protobuf:"bytes,4,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // of properties in the part
+	Parts         []*RuleExplanation        `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleExplanation) Reset() {
+	*x = RuleExplanation{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleExplanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleExplanation) ProtoMessage() {}
+
+func (x *RuleExplanation) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleExplanation.ProtoReflect.Descriptor instead.
+func (*RuleExplanation) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *RuleExplanation) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *RuleExplanation) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+func (x *RuleExplanation) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *RuleExplanation) GetValues() map[string]*PropertyValue {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *RuleExplanation) GetParts() []*RuleExplanation {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// RuleChange is a change of a property. Without a value, the property is removed.
+type RuleChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // that of a system property begins with sys.
+	Value         *PropertyValue         `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleChange) Reset() {
+	*x = RuleChange{}
+	mi := &file_transport_grpc_topics_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleChange) ProtoMessage() {}
+
+func (x *RuleChange) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_topics_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleChange.ProtoReflect.Descriptor instead.
+func (*RuleChange) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *RuleChange) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RuleChange) GetValue() *PropertyValue {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 // TopicMessage is a message to publish. Message and attributes have up to 256 KiB, in total
 // over all messages of a call.
 type TopicMessage struct {
@@ -1644,7 +2680,7 @@ type TopicMessage struct {
 
 func (x *TopicMessage) Reset() {
 	*x = TopicMessage{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[33]
+	mi := &file_transport_grpc_topics_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +2692,7 @@ func (x *TopicMessage) String() string {
 func (*TopicMessage) ProtoMessage() {}
 
 func (x *TopicMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[33]
+	mi := &file_transport_grpc_topics_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +2705,7 @@ func (x *TopicMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicMessage.ProtoReflect.Descriptor instead.
 func (*TopicMessage) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{33}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TopicMessage) GetMessage() string {
@@ -1765,7 +2801,7 @@ type PublishResult struct {
 
 func (x *PublishResult) Reset() {
 	*x = PublishResult{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[34]
+	mi := &file_transport_grpc_topics_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +2813,7 @@ func (x *PublishResult) String() string {
 func (*PublishResult) ProtoMessage() {}
 
 func (x *PublishResult) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[34]
+	mi := &file_transport_grpc_topics_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +2826,7 @@ func (x *PublishResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishResult.ProtoReflect.Descriptor instead.
 func (*PublishResult) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{34}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PublishResult) GetFailure() *Failure {
@@ -1845,7 +2881,7 @@ type PublishRequest struct {
 
 func (x *PublishRequest) Reset() {
 	*x = PublishRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[35]
+	mi := &file_transport_grpc_topics_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +2893,7 @@ func (x *PublishRequest) String() string {
 func (*PublishRequest) ProtoMessage() {}
 
 func (x *PublishRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[35]
+	mi := &file_transport_grpc_topics_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2906,7 @@ func (x *PublishRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishRequest.ProtoReflect.Descriptor instead.
 func (*PublishRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{35}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PublishRequest) GetTopic() string {
@@ -1896,7 +2932,7 @@ type PublishResponse struct {
 
 func (x *PublishResponse) Reset() {
 	*x = PublishResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[36]
+	mi := &file_transport_grpc_topics_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +2944,7 @@ func (x *PublishResponse) String() string {
 func (*PublishResponse) ProtoMessage() {}
 
 func (x *PublishResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[36]
+	mi := &file_transport_grpc_topics_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +2957,7 @@ func (x *PublishResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishResponse.ProtoReflect.Descriptor instead.
 func (*PublishResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{36}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PublishResponse) GetResults() []*PublishResult {
@@ -1942,7 +2978,7 @@ type PublishStreamRequest struct {
 
 func (x *PublishStreamRequest) Reset() {
 	*x = PublishStreamRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[37]
+	mi := &file_transport_grpc_topics_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2990,7 @@ func (x *PublishStreamRequest) String() string {
 func (*PublishStreamRequest) ProtoMessage() {}
 
 func (x *PublishStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[37]
+	mi := &file_transport_grpc_topics_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +3003,7 @@ func (x *PublishStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishStreamRequest.ProtoReflect.Descriptor instead.
 func (*PublishStreamRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{37}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PublishStreamRequest) GetTopic() string {
@@ -2002,7 +3038,7 @@ type PublishStreamResponse struct {
 
 func (x *PublishStreamResponse) Reset() {
 	*x = PublishStreamResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[38]
+	mi := &file_transport_grpc_topics_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +3050,7 @@ func (x *PublishStreamResponse) String() string {
 func (*PublishStreamResponse) ProtoMessage() {}
 
 func (x *PublishStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[38]
+	mi := &file_transport_grpc_topics_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +3063,7 @@ func (x *PublishStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishStreamResponse.ProtoReflect.Descriptor instead.
 func (*PublishStreamResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{38}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PublishStreamResponse) GetFirstNumber() uint64 {
@@ -2062,7 +3098,7 @@ type ListScheduledPublishesRequest struct {
 
 func (x *ListScheduledPublishesRequest) Reset() {
 	*x = ListScheduledPublishesRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[39]
+	mi := &file_transport_grpc_topics_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2074,7 +3110,7 @@ func (x *ListScheduledPublishesRequest) String() string {
 func (*ListScheduledPublishesRequest) ProtoMessage() {}
 
 func (x *ListScheduledPublishesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[39]
+	mi := &file_transport_grpc_topics_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2087,7 +3123,7 @@ func (x *ListScheduledPublishesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListScheduledPublishesRequest.ProtoReflect.Descriptor instead.
 func (*ListScheduledPublishesRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{39}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ListScheduledPublishesRequest) GetTopic() string {
@@ -2121,7 +3157,7 @@ type ListScheduledPublishesResponse struct {
 
 func (x *ListScheduledPublishesResponse) Reset() {
 	*x = ListScheduledPublishesResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[40]
+	mi := &file_transport_grpc_topics_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +3169,7 @@ func (x *ListScheduledPublishesResponse) String() string {
 func (*ListScheduledPublishesResponse) ProtoMessage() {}
 
 func (x *ListScheduledPublishesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[40]
+	mi := &file_transport_grpc_topics_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +3182,7 @@ func (x *ListScheduledPublishesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListScheduledPublishesResponse.ProtoReflect.Descriptor instead.
 func (*ListScheduledPublishesResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{40}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListScheduledPublishesResponse) GetMessages() []*ScheduledPublish {
@@ -2174,7 +3210,7 @@ type ScheduledPublish struct {
 
 func (x *ScheduledPublish) Reset() {
 	*x = ScheduledPublish{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[41]
+	mi := &file_transport_grpc_topics_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2186,7 +3222,7 @@ func (x *ScheduledPublish) String() string {
 func (*ScheduledPublish) ProtoMessage() {}
 
 func (x *ScheduledPublish) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[41]
+	mi := &file_transport_grpc_topics_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2199,7 +3235,7 @@ func (x *ScheduledPublish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduledPublish.ProtoReflect.Descriptor instead.
 func (*ScheduledPublish) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{41}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ScheduledPublish) GetMessage() *TopicMessage {
@@ -2235,7 +3271,7 @@ type CancelScheduledPublishesRequest struct {
 
 func (x *CancelScheduledPublishesRequest) Reset() {
 	*x = CancelScheduledPublishesRequest{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[42]
+	mi := &file_transport_grpc_topics_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +3283,7 @@ func (x *CancelScheduledPublishesRequest) String() string {
 func (*CancelScheduledPublishesRequest) ProtoMessage() {}
 
 func (x *CancelScheduledPublishesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[42]
+	mi := &file_transport_grpc_topics_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +3296,7 @@ func (x *CancelScheduledPublishesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduledPublishesRequest.ProtoReflect.Descriptor instead.
 func (*CancelScheduledPublishesRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{42}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CancelScheduledPublishesRequest) GetTopic() string {
@@ -2293,7 +3329,7 @@ type CancelScheduledPublishesResponse struct {
 
 func (x *CancelScheduledPublishesResponse) Reset() {
 	*x = CancelScheduledPublishesResponse{}
-	mi := &file_transport_grpc_topics_proto_msgTypes[43]
+	mi := &file_transport_grpc_topics_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +3341,7 @@ func (x *CancelScheduledPublishesResponse) String() string {
 func (*CancelScheduledPublishesResponse) ProtoMessage() {}
 
 func (x *CancelScheduledPublishesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_topics_proto_msgTypes[43]
+	mi := &file_transport_grpc_topics_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +3354,7 @@ func (x *CancelScheduledPublishesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduledPublishesResponse.ProtoReflect.Descriptor instead.
 func (*CancelScheduledPublishesResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{43}
+	return file_transport_grpc_topics_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CancelScheduledPublishesResponse) GetOutcomes() []*Outcome {
@@ -2403,14 +3439,15 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x04tags\x18\x01 \x03(\v2,.seriatim.v1.ListTopicTagsResponse.TagsEntryR\x04tags\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xde\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x02\n" +
 	"\x10SubscribeRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12M\n" +
 	"\n" +
 	"attributes\x18\x03 \x03(\v2-.seriatim.v1.SubscribeRequest.AttributesEntryR\n" +
 	"attributes\x12\x10\n" +
-	"\x03url\x18\x04 \x01(\tR\x03url\x1a=\n" +
+	"\x03url\x18\x04 \x01(\tR\x03url\x12'\n" +
+	"\x05rules\x18\x05 \x03(\v2\x11.seriatim.v1.RuleR\x05rules\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +
@@ -2457,7 +3494,88 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x1a\n" +
 	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x18\n" +
-	"\apending\x18\x05 \x01(\bR\apending\"\xb4\x04\n" +
+	"\apending\x18\x05 \x01(\bR\apending\"\x83\x02\n" +
+	"\x04Rule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x03all\x18\x02 \x01(\bH\x00R\x03all\x12/\n" +
+	"\x03sql\x18\x03 \x01(\v2\x1b.seriatim.v1.RuleExpressionH\x00R\x03sql\x12?\n" +
+	"\vcorrelation\x18\x04 \x01(\v2\x1b.seriatim.v1.RuleConditionsH\x00R\vcorrelation\x123\n" +
+	"\x06action\x18\x05 \x01(\v2\x1b.seriatim.v1.RuleExpressionR\x06action\x12\"\n" +
+	"\rcreated_at_ms\x18\x06 \x01(\x03R\vcreatedAtMsB\b\n" +
+	"\x06filter\"\xcc\x01\n" +
+	"\x0eRuleExpression\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12K\n" +
+	"\n" +
+	"parameters\x18\x02 \x03(\v2+.seriatim.v1.RuleExpression.ParametersEntryR\n" +
+	"parameters\x1aY\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.seriatim.v1.PropertyValueR\x05value:\x028\x01\"\xb8\x02\n" +
+	"\x0eRuleConditions\x12?\n" +
+	"\x06system\x18\x01 \x03(\v2'.seriatim.v1.RuleConditions.SystemEntryR\x06system\x12N\n" +
+	"\vapplication\x18\x02 \x03(\v2,.seriatim.v1.RuleConditions.ApplicationEntryR\vapplication\x1a9\n" +
+	"\vSystemEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aZ\n" +
+	"\x10ApplicationEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.seriatim.v1.PropertyValueR\x05value:\x028\x01\"\x96\x01\n" +
+	"\rPropertyValue\x12\x14\n" +
+	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x1a\n" +
+	"\ainteger\x18\x02 \x01(\x03H\x00R\ainteger\x12\x18\n" +
+	"\x06number\x18\x03 \x01(\x01H\x00R\x06number\x12\x1a\n" +
+	"\aboolean\x18\x04 \x01(\bH\x00R\aboolean\x12\x14\n" +
+	"\x04amqp\x18\x05 \x01(\fH\x00R\x04amqpB\a\n" +
+	"\x05value\"y\n" +
+	"\x10ListRulesRequest\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"d\n" +
+	"\x11ListRulesResponse\x12'\n" +
+	"\x05rules\x18\x01 \x03(\v2\x11.seriatim.v1.RuleR\x05rules\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x99\x01\n" +
+	"\x0ePutRuleRequest\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12%\n" +
+	"\x04rule\x18\x02 \x01(\v2\x11.seriatim.v1.RuleR\x04rule\x125\n" +
+	"\bexisting\x18\x03 \x01(\x0e2\x19.seriatim.v1.ExistingRuleR\bexisting\"\x11\n" +
+	"\x0fPutRuleResponse\"R\n" +
+	"\x11RemoveRuleRequest\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x14\n" +
+	"\x12RemoveRuleResponse\"\xac\x03\n" +
+	"\x10TestRulesRequest\x12)\n" +
+	"\x10subscription_arn\x18\x01 \x01(\tR\x0fsubscriptionArn\x12%\n" +
+	"\x04rule\x18\x02 \x01(\v2\x11.seriatim.v1.RuleR\x04rule\x12A\n" +
+	"\x06system\x18\x03 \x03(\v2).seriatim.v1.TestRulesRequest.SystemEntryR\x06system\x12P\n" +
+	"\vapplication\x18\x04 \x03(\v2..seriatim.v1.TestRulesRequest.ApplicationEntryR\vapplication\x1aU\n" +
+	"\vSystemEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.seriatim.v1.PropertyValueR\x05value:\x028\x01\x1aZ\n" +
+	"\x10ApplicationEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.seriatim.v1.PropertyValueR\x05value:\x028\x01\"@\n" +
+	"\x11TestRulesResponse\x12+\n" +
+	"\x05tests\x18\x01 \x03(\v2\x15.seriatim.v1.RuleTestR\x05tests\"\xc3\x01\n" +
+	"\bRuleTest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bselected\x18\x02 \x01(\bR\bselected\x12\x14\n" +
+	"\x05fault\x18\x03 \x01(\tR\x05fault\x12>\n" +
+	"\vexplanation\x18\x04 \x01(\v2\x1c.seriatim.v1.RuleExplanationR\vexplanation\x121\n" +
+	"\achanges\x18\x05 \x03(\v2\x17.seriatim.v1.RuleChangeR\achanges\"\xa2\x02\n" +
+	"\x0fRuleExplanation\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n" +
+	"\x06result\x18\x02 \x01(\tR\x06result\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12@\n" +
+	"\x06values\x18\x04 \x03(\v2(.seriatim.v1.RuleExplanation.ValuesEntryR\x06values\x122\n" +
+	"\x05parts\x18\x05 \x03(\v2\x1c.seriatim.v1.RuleExplanationR\x05parts\x1aU\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.seriatim.v1.PropertyValueR\x05value:\x028\x01\"R\n" +
+	"\n" +
+	"RuleChange\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.seriatim.v1.PropertyValueR\x05value\"\xb4\x04\n" +
 	"\fTopicMessage\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1d\n" +
 	"\asubject\x18\x02 \x01(\tH\x00R\asubject\x88\x01\x01\x12I\n" +
@@ -2520,7 +3638,11 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x10sequence_numbers\x18\x02 \x03(\x04R\x0fsequenceNumbers\x126\n" +
 	"\x17forget_deduplication_id\x18\x03 \x01(\bR\x15forgetDeduplicationId\"T\n" +
 	" CancelScheduledPublishesResponse\x120\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x14.seriatim.v1.OutcomeR\boutcomes2\x82\x0f\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x14.seriatim.v1.OutcomeR\boutcomes*T\n" +
+	"\fExistingRule\x12\x15\n" +
+	"\x11EXISTING_RULE_ANY\x10\x00\x12\x16\n" +
+	"\x12EXISTING_RULE_NONE\x10\x01\x12\x15\n" +
+	"\x11EXISTING_RULE_ONE\x10\x022\xaf\x11\n" +
 	"\x06Topics\x12P\n" +
 	"\vCreateTopic\x12\x1f.seriatim.v1.CreateTopicRequest\x1a .seriatim.v1.CreateTopicResponse\x12P\n" +
 	"\vDeleteTopic\x12\x1f.seriatim.v1.DeleteTopicRequest\x1a .seriatim.v1.DeleteTopicResponse\x12M\n" +
@@ -2539,7 +3661,12 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\vUnsubscribe\x12\x1f.seriatim.v1.UnsubscribeRequest\x1a .seriatim.v1.UnsubscribeResponse\x12z\n" +
 	"\x19GetSubscriptionAttributes\x12-.seriatim.v1.GetSubscriptionAttributesRequest\x1a..seriatim.v1.GetSubscriptionAttributesResponse\x12z\n" +
 	"\x19SetSubscriptionAttributes\x12-.seriatim.v1.SetSubscriptionAttributesRequest\x1a..seriatim.v1.SetSubscriptionAttributesResponse\x12b\n" +
-	"\x11ListSubscriptions\x12%.seriatim.v1.ListSubscriptionsRequest\x1a&.seriatim.v1.ListSubscriptionsResponse\x12D\n" +
+	"\x11ListSubscriptions\x12%.seriatim.v1.ListSubscriptionsRequest\x1a&.seriatim.v1.ListSubscriptionsResponse\x12J\n" +
+	"\tListRules\x12\x1d.seriatim.v1.ListRulesRequest\x1a\x1e.seriatim.v1.ListRulesResponse\x12D\n" +
+	"\aPutRule\x12\x1b.seriatim.v1.PutRuleRequest\x1a\x1c.seriatim.v1.PutRuleResponse\x12M\n" +
+	"\n" +
+	"RemoveRule\x12\x1e.seriatim.v1.RemoveRuleRequest\x1a\x1f.seriatim.v1.RemoveRuleResponse\x12J\n" +
+	"\tTestRules\x12\x1d.seriatim.v1.TestRulesRequest\x1a\x1e.seriatim.v1.TestRulesResponse\x12D\n" +
 	"\aPublish\x12\x1b.seriatim.v1.PublishRequest\x1a\x1c.seriatim.v1.PublishResponse\x12Z\n" +
 	"\rPublishStream\x12!.seriatim.v1.PublishStreamRequest\x1a\".seriatim.v1.PublishStreamResponse(\x010\x01\x12q\n" +
 	"\x16ListScheduledPublishes\x12*.seriatim.v1.ListScheduledPublishesRequest\x1a+.seriatim.v1.ListScheduledPublishesResponse\x12w\n" +
@@ -2557,134 +3684,189 @@ func file_transport_grpc_topics_proto_rawDescGZIP() []byte {
 	return file_transport_grpc_topics_proto_rawDescData
 }
 
-var file_transport_grpc_topics_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_transport_grpc_topics_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_transport_grpc_topics_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
 var file_transport_grpc_topics_proto_goTypes = []any{
-	(*CreateTopicRequest)(nil),                // 0: seriatim.v1.CreateTopicRequest
-	(*CreateTopicResponse)(nil),               // 1: seriatim.v1.CreateTopicResponse
-	(*DeleteTopicRequest)(nil),                // 2: seriatim.v1.DeleteTopicRequest
-	(*DeleteTopicResponse)(nil),               // 3: seriatim.v1.DeleteTopicResponse
-	(*ListTopicsRequest)(nil),                 // 4: seriatim.v1.ListTopicsRequest
-	(*ListTopicsResponse)(nil),                // 5: seriatim.v1.ListTopicsResponse
-	(*GetTopicAttributesRequest)(nil),         // 6: seriatim.v1.GetTopicAttributesRequest
-	(*GetTopicAttributesResponse)(nil),        // 7: seriatim.v1.GetTopicAttributesResponse
-	(*SetTopicAttributesRequest)(nil),         // 8: seriatim.v1.SetTopicAttributesRequest
-	(*SetTopicAttributesResponse)(nil),        // 9: seriatim.v1.SetTopicAttributesResponse
-	(*AddTopicPermissionRequest)(nil),         // 10: seriatim.v1.AddTopicPermissionRequest
-	(*AddTopicPermissionResponse)(nil),        // 11: seriatim.v1.AddTopicPermissionResponse
-	(*RemoveTopicPermissionRequest)(nil),      // 12: seriatim.v1.RemoveTopicPermissionRequest
-	(*RemoveTopicPermissionResponse)(nil),     // 13: seriatim.v1.RemoveTopicPermissionResponse
-	(*TagTopicRequest)(nil),                   // 14: seriatim.v1.TagTopicRequest
-	(*TagTopicResponse)(nil),                  // 15: seriatim.v1.TagTopicResponse
-	(*UntagTopicRequest)(nil),                 // 16: seriatim.v1.UntagTopicRequest
-	(*UntagTopicResponse)(nil),                // 17: seriatim.v1.UntagTopicResponse
-	(*ListTopicTagsRequest)(nil),              // 18: seriatim.v1.ListTopicTagsRequest
-	(*ListTopicTagsResponse)(nil),             // 19: seriatim.v1.ListTopicTagsResponse
-	(*SubscribeRequest)(nil),                  // 20: seriatim.v1.SubscribeRequest
-	(*SubscribeResponse)(nil),                 // 21: seriatim.v1.SubscribeResponse
-	(*ConfirmSubscriptionRequest)(nil),        // 22: seriatim.v1.ConfirmSubscriptionRequest
-	(*ConfirmSubscriptionResponse)(nil),       // 23: seriatim.v1.ConfirmSubscriptionResponse
-	(*UnsubscribeRequest)(nil),                // 24: seriatim.v1.UnsubscribeRequest
-	(*UnsubscribeResponse)(nil),               // 25: seriatim.v1.UnsubscribeResponse
-	(*GetSubscriptionAttributesRequest)(nil),  // 26: seriatim.v1.GetSubscriptionAttributesRequest
-	(*GetSubscriptionAttributesResponse)(nil), // 27: seriatim.v1.GetSubscriptionAttributesResponse
-	(*SetSubscriptionAttributesRequest)(nil),  // 28: seriatim.v1.SetSubscriptionAttributesRequest
-	(*SetSubscriptionAttributesResponse)(nil), // 29: seriatim.v1.SetSubscriptionAttributesResponse
-	(*ListSubscriptionsRequest)(nil),          // 30: seriatim.v1.ListSubscriptionsRequest
-	(*ListSubscriptionsResponse)(nil),         // 31: seriatim.v1.ListSubscriptionsResponse
-	(*Subscription)(nil),                      // 32: seriatim.v1.Subscription
-	(*TopicMessage)(nil),                      // 33: seriatim.v1.TopicMessage
-	(*PublishResult)(nil),                     // 34: seriatim.v1.PublishResult
-	(*PublishRequest)(nil),                    // 35: seriatim.v1.PublishRequest
-	(*PublishResponse)(nil),                   // 36: seriatim.v1.PublishResponse
-	(*PublishStreamRequest)(nil),              // 37: seriatim.v1.PublishStreamRequest
-	(*PublishStreamResponse)(nil),             // 38: seriatim.v1.PublishStreamResponse
-	(*ListScheduledPublishesRequest)(nil),     // 39: seriatim.v1.ListScheduledPublishesRequest
-	(*ListScheduledPublishesResponse)(nil),    // 40: seriatim.v1.ListScheduledPublishesResponse
-	(*ScheduledPublish)(nil),                  // 41: seriatim.v1.ScheduledPublish
-	(*CancelScheduledPublishesRequest)(nil),   // 42: seriatim.v1.CancelScheduledPublishesRequest
-	(*CancelScheduledPublishesResponse)(nil),  // 43: seriatim.v1.CancelScheduledPublishesResponse
-	nil,                                       // 44: seriatim.v1.CreateTopicRequest.AttributesEntry
-	nil,                                       // 45: seriatim.v1.CreateTopicRequest.TagsEntry
-	nil,                                       // 46: seriatim.v1.GetTopicAttributesResponse.AttributesEntry
-	nil,                                       // 47: seriatim.v1.SetTopicAttributesRequest.AttributesEntry
-	nil,                                       // 48: seriatim.v1.TagTopicRequest.TagsEntry
-	nil,                                       // 49: seriatim.v1.ListTopicTagsResponse.TagsEntry
-	nil,                                       // 50: seriatim.v1.SubscribeRequest.AttributesEntry
-	nil,                                       // 51: seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
-	nil,                                       // 52: seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
-	nil,                                       // 53: seriatim.v1.TopicMessage.AttributesEntry
-	(*AMQPContent)(nil),                       // 54: seriatim.v1.AMQPContent
-	(*Failure)(nil),                           // 55: seriatim.v1.Failure
-	(*Outcome)(nil),                           // 56: seriatim.v1.Outcome
-	(*Attribute)(nil),                         // 57: seriatim.v1.Attribute
+	(ExistingRule)(0),                         // 0: seriatim.v1.ExistingRule
+	(*CreateTopicRequest)(nil),                // 1: seriatim.v1.CreateTopicRequest
+	(*CreateTopicResponse)(nil),               // 2: seriatim.v1.CreateTopicResponse
+	(*DeleteTopicRequest)(nil),                // 3: seriatim.v1.DeleteTopicRequest
+	(*DeleteTopicResponse)(nil),               // 4: seriatim.v1.DeleteTopicResponse
+	(*ListTopicsRequest)(nil),                 // 5: seriatim.v1.ListTopicsRequest
+	(*ListTopicsResponse)(nil),                // 6: seriatim.v1.ListTopicsResponse
+	(*GetTopicAttributesRequest)(nil),         // 7: seriatim.v1.GetTopicAttributesRequest
+	(*GetTopicAttributesResponse)(nil),        // 8: seriatim.v1.GetTopicAttributesResponse
+	(*SetTopicAttributesRequest)(nil),         // 9: seriatim.v1.SetTopicAttributesRequest
+	(*SetTopicAttributesResponse)(nil),        // 10: seriatim.v1.SetTopicAttributesResponse
+	(*AddTopicPermissionRequest)(nil),         // 11: seriatim.v1.AddTopicPermissionRequest
+	(*AddTopicPermissionResponse)(nil),        // 12: seriatim.v1.AddTopicPermissionResponse
+	(*RemoveTopicPermissionRequest)(nil),      // 13: seriatim.v1.RemoveTopicPermissionRequest
+	(*RemoveTopicPermissionResponse)(nil),     // 14: seriatim.v1.RemoveTopicPermissionResponse
+	(*TagTopicRequest)(nil),                   // 15: seriatim.v1.TagTopicRequest
+	(*TagTopicResponse)(nil),                  // 16: seriatim.v1.TagTopicResponse
+	(*UntagTopicRequest)(nil),                 // 17: seriatim.v1.UntagTopicRequest
+	(*UntagTopicResponse)(nil),                // 18: seriatim.v1.UntagTopicResponse
+	(*ListTopicTagsRequest)(nil),              // 19: seriatim.v1.ListTopicTagsRequest
+	(*ListTopicTagsResponse)(nil),             // 20: seriatim.v1.ListTopicTagsResponse
+	(*SubscribeRequest)(nil),                  // 21: seriatim.v1.SubscribeRequest
+	(*SubscribeResponse)(nil),                 // 22: seriatim.v1.SubscribeResponse
+	(*ConfirmSubscriptionRequest)(nil),        // 23: seriatim.v1.ConfirmSubscriptionRequest
+	(*ConfirmSubscriptionResponse)(nil),       // 24: seriatim.v1.ConfirmSubscriptionResponse
+	(*UnsubscribeRequest)(nil),                // 25: seriatim.v1.UnsubscribeRequest
+	(*UnsubscribeResponse)(nil),               // 26: seriatim.v1.UnsubscribeResponse
+	(*GetSubscriptionAttributesRequest)(nil),  // 27: seriatim.v1.GetSubscriptionAttributesRequest
+	(*GetSubscriptionAttributesResponse)(nil), // 28: seriatim.v1.GetSubscriptionAttributesResponse
+	(*SetSubscriptionAttributesRequest)(nil),  // 29: seriatim.v1.SetSubscriptionAttributesRequest
+	(*SetSubscriptionAttributesResponse)(nil), // 30: seriatim.v1.SetSubscriptionAttributesResponse
+	(*ListSubscriptionsRequest)(nil),          // 31: seriatim.v1.ListSubscriptionsRequest
+	(*ListSubscriptionsResponse)(nil),         // 32: seriatim.v1.ListSubscriptionsResponse
+	(*Subscription)(nil),                      // 33: seriatim.v1.Subscription
+	(*Rule)(nil),                              // 34: seriatim.v1.Rule
+	(*RuleExpression)(nil),                    // 35: seriatim.v1.RuleExpression
+	(*RuleConditions)(nil),                    // 36: seriatim.v1.RuleConditions
+	(*PropertyValue)(nil),                     // 37: seriatim.v1.PropertyValue
+	(*ListRulesRequest)(nil),                  // 38: seriatim.v1.ListRulesRequest
+	(*ListRulesResponse)(nil),                 // 39: seriatim.v1.ListRulesResponse
+	(*PutRuleRequest)(nil),                    // 40: seriatim.v1.PutRuleRequest
+	(*PutRuleResponse)(nil),                   // 41: seriatim.v1.PutRuleResponse
+	(*RemoveRuleRequest)(nil),                 // 42: seriatim.v1.RemoveRuleRequest
+	(*RemoveRuleResponse)(nil),                // 43: seriatim.v1.RemoveRuleResponse
+	(*TestRulesRequest)(nil),                  // 44: seriatim.v1.TestRulesRequest
+	(*TestRulesResponse)(nil),                 // 45: seriatim.v1.TestRulesResponse
+	(*RuleTest)(nil),                          // 46: seriatim.v1.RuleTest
+	(*RuleExplanation)(nil),                   // 47: seriatim.v1.RuleExplanation
+	(*RuleChange)(nil),                        // 48: seriatim.v1.RuleChange
+	(*TopicMessage)(nil),                      // 49: seriatim.v1.TopicMessage
+	(*PublishResult)(nil),                     // 50: seriatim.v1.PublishResult
+	(*PublishRequest)(nil),                    // 51: seriatim.v1.PublishRequest
+	(*PublishResponse)(nil),                   // 52: seriatim.v1.PublishResponse
+	(*PublishStreamRequest)(nil),              // 53: seriatim.v1.PublishStreamRequest
+	(*PublishStreamResponse)(nil),             // 54: seriatim.v1.PublishStreamResponse
+	(*ListScheduledPublishesRequest)(nil),     // 55: seriatim.v1.ListScheduledPublishesRequest
+	(*ListScheduledPublishesResponse)(nil),    // 56: seriatim.v1.ListScheduledPublishesResponse
+	(*ScheduledPublish)(nil),                  // 57: seriatim.v1.ScheduledPublish
+	(*CancelScheduledPublishesRequest)(nil),   // 58: seriatim.v1.CancelScheduledPublishesRequest
+	(*CancelScheduledPublishesResponse)(nil),  // 59: seriatim.v1.CancelScheduledPublishesResponse
+	nil,                                       // 60: seriatim.v1.CreateTopicRequest.AttributesEntry
+	nil,                                       // 61: seriatim.v1.CreateTopicRequest.TagsEntry
+	nil,                                       // 62: seriatim.v1.GetTopicAttributesResponse.AttributesEntry
+	nil,                                       // 63: seriatim.v1.SetTopicAttributesRequest.AttributesEntry
+	nil,                                       // 64: seriatim.v1.TagTopicRequest.TagsEntry
+	nil,                                       // 65: seriatim.v1.ListTopicTagsResponse.TagsEntry
+	nil,                                       // 66: seriatim.v1.SubscribeRequest.AttributesEntry
+	nil,                                       // 67: seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
+	nil,                                       // 68: seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
+	nil,                                       // 69: seriatim.v1.RuleExpression.ParametersEntry
+	nil,                                       // 70: seriatim.v1.RuleConditions.SystemEntry
+	nil,                                       // 71: seriatim.v1.RuleConditions.ApplicationEntry
+	nil,                                       // 72: seriatim.v1.TestRulesRequest.SystemEntry
+	nil,                                       // 73: seriatim.v1.TestRulesRequest.ApplicationEntry
+	nil,                                       // 74: seriatim.v1.RuleExplanation.ValuesEntry
+	nil,                                       // 75: seriatim.v1.TopicMessage.AttributesEntry
+	(*AMQPContent)(nil),                       // 76: seriatim.v1.AMQPContent
+	(*Failure)(nil),                           // 77: seriatim.v1.Failure
+	(*Outcome)(nil),                           // 78: seriatim.v1.Outcome
+	(*Attribute)(nil),                         // 79: seriatim.v1.Attribute
 }
 var file_transport_grpc_topics_proto_depIdxs = []int32{
-	44, // 0: seriatim.v1.CreateTopicRequest.attributes:type_name -> seriatim.v1.CreateTopicRequest.AttributesEntry
-	45, // 1: seriatim.v1.CreateTopicRequest.tags:type_name -> seriatim.v1.CreateTopicRequest.TagsEntry
-	46, // 2: seriatim.v1.GetTopicAttributesResponse.attributes:type_name -> seriatim.v1.GetTopicAttributesResponse.AttributesEntry
-	47, // 3: seriatim.v1.SetTopicAttributesRequest.attributes:type_name -> seriatim.v1.SetTopicAttributesRequest.AttributesEntry
-	48, // 4: seriatim.v1.TagTopicRequest.tags:type_name -> seriatim.v1.TagTopicRequest.TagsEntry
-	49, // 5: seriatim.v1.ListTopicTagsResponse.tags:type_name -> seriatim.v1.ListTopicTagsResponse.TagsEntry
-	50, // 6: seriatim.v1.SubscribeRequest.attributes:type_name -> seriatim.v1.SubscribeRequest.AttributesEntry
-	51, // 7: seriatim.v1.GetSubscriptionAttributesResponse.attributes:type_name -> seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
-	52, // 8: seriatim.v1.SetSubscriptionAttributesRequest.attributes:type_name -> seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
-	32, // 9: seriatim.v1.ListSubscriptionsResponse.subscriptions:type_name -> seriatim.v1.Subscription
-	53, // 10: seriatim.v1.TopicMessage.attributes:type_name -> seriatim.v1.TopicMessage.AttributesEntry
-	54, // 11: seriatim.v1.TopicMessage.amqp:type_name -> seriatim.v1.AMQPContent
-	55, // 12: seriatim.v1.PublishResult.failure:type_name -> seriatim.v1.Failure
-	33, // 13: seriatim.v1.PublishRequest.messages:type_name -> seriatim.v1.TopicMessage
-	34, // 14: seriatim.v1.PublishResponse.results:type_name -> seriatim.v1.PublishResult
-	33, // 15: seriatim.v1.PublishStreamRequest.messages:type_name -> seriatim.v1.TopicMessage
-	34, // 16: seriatim.v1.PublishStreamResponse.results:type_name -> seriatim.v1.PublishResult
-	41, // 17: seriatim.v1.ListScheduledPublishesResponse.messages:type_name -> seriatim.v1.ScheduledPublish
-	33, // 18: seriatim.v1.ScheduledPublish.message:type_name -> seriatim.v1.TopicMessage
-	56, // 19: seriatim.v1.CancelScheduledPublishesResponse.outcomes:type_name -> seriatim.v1.Outcome
-	57, // 20: seriatim.v1.TopicMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
-	0,  // 21: seriatim.v1.Topics.CreateTopic:input_type -> seriatim.v1.CreateTopicRequest
-	2,  // 22: seriatim.v1.Topics.DeleteTopic:input_type -> seriatim.v1.DeleteTopicRequest
-	4,  // 23: seriatim.v1.Topics.ListTopics:input_type -> seriatim.v1.ListTopicsRequest
-	6,  // 24: seriatim.v1.Topics.GetTopicAttributes:input_type -> seriatim.v1.GetTopicAttributesRequest
-	8,  // 25: seriatim.v1.Topics.SetTopicAttributes:input_type -> seriatim.v1.SetTopicAttributesRequest
-	10, // 26: seriatim.v1.Topics.AddTopicPermission:input_type -> seriatim.v1.AddTopicPermissionRequest
-	12, // 27: seriatim.v1.Topics.RemoveTopicPermission:input_type -> seriatim.v1.RemoveTopicPermissionRequest
-	14, // 28: seriatim.v1.Topics.TagTopic:input_type -> seriatim.v1.TagTopicRequest
-	16, // 29: seriatim.v1.Topics.UntagTopic:input_type -> seriatim.v1.UntagTopicRequest
-	18, // 30: seriatim.v1.Topics.ListTopicTags:input_type -> seriatim.v1.ListTopicTagsRequest
-	20, // 31: seriatim.v1.Topics.Subscribe:input_type -> seriatim.v1.SubscribeRequest
-	22, // 32: seriatim.v1.Topics.ConfirmSubscription:input_type -> seriatim.v1.ConfirmSubscriptionRequest
-	24, // 33: seriatim.v1.Topics.Unsubscribe:input_type -> seriatim.v1.UnsubscribeRequest
-	26, // 34: seriatim.v1.Topics.GetSubscriptionAttributes:input_type -> seriatim.v1.GetSubscriptionAttributesRequest
-	28, // 35: seriatim.v1.Topics.SetSubscriptionAttributes:input_type -> seriatim.v1.SetSubscriptionAttributesRequest
-	30, // 36: seriatim.v1.Topics.ListSubscriptions:input_type -> seriatim.v1.ListSubscriptionsRequest
-	35, // 37: seriatim.v1.Topics.Publish:input_type -> seriatim.v1.PublishRequest
-	37, // 38: seriatim.v1.Topics.PublishStream:input_type -> seriatim.v1.PublishStreamRequest
-	39, // 39: seriatim.v1.Topics.ListScheduledPublishes:input_type -> seriatim.v1.ListScheduledPublishesRequest
-	42, // 40: seriatim.v1.Topics.CancelScheduledPublishes:input_type -> seriatim.v1.CancelScheduledPublishesRequest
-	1,  // 41: seriatim.v1.Topics.CreateTopic:output_type -> seriatim.v1.CreateTopicResponse
-	3,  // 42: seriatim.v1.Topics.DeleteTopic:output_type -> seriatim.v1.DeleteTopicResponse
-	5,  // 43: seriatim.v1.Topics.ListTopics:output_type -> seriatim.v1.ListTopicsResponse
-	7,  // 44: seriatim.v1.Topics.GetTopicAttributes:output_type -> seriatim.v1.GetTopicAttributesResponse
-	9,  // 45: seriatim.v1.Topics.SetTopicAttributes:output_type -> seriatim.v1.SetTopicAttributesResponse
-	11, // 46: seriatim.v1.Topics.AddTopicPermission:output_type -> seriatim.v1.AddTopicPermissionResponse
-	13, // 47: seriatim.v1.Topics.RemoveTopicPermission:output_type -> seriatim.v1.RemoveTopicPermissionResponse
-	15, // 48: seriatim.v1.Topics.TagTopic:output_type -> seriatim.v1.TagTopicResponse
-	17, // 49: seriatim.v1.Topics.UntagTopic:output_type -> seriatim.v1.UntagTopicResponse
-	19, // 50: seriatim.v1.Topics.ListTopicTags:output_type -> seriatim.v1.ListTopicTagsResponse
-	21, // 51: seriatim.v1.Topics.Subscribe:output_type -> seriatim.v1.SubscribeResponse
-	23, // 52: seriatim.v1.Topics.ConfirmSubscription:output_type -> seriatim.v1.ConfirmSubscriptionResponse
-	25, // 53: seriatim.v1.Topics.Unsubscribe:output_type -> seriatim.v1.UnsubscribeResponse
-	27, // 54: seriatim.v1.Topics.GetSubscriptionAttributes:output_type -> seriatim.v1.GetSubscriptionAttributesResponse
-	29, // 55: seriatim.v1.Topics.SetSubscriptionAttributes:output_type -> seriatim.v1.SetSubscriptionAttributesResponse
-	31, // 56: seriatim.v1.Topics.ListSubscriptions:output_type -> seriatim.v1.ListSubscriptionsResponse
-	36, // 57: seriatim.v1.Topics.Publish:output_type -> seriatim.v1.PublishResponse
-	38, // 58: seriatim.v1.Topics.PublishStream:output_type -> seriatim.v1.PublishStreamResponse
-	40, // 59: seriatim.v1.Topics.ListScheduledPublishes:output_type -> seriatim.v1.ListScheduledPublishesResponse
-	43, // 60: seriatim.v1.Topics.CancelScheduledPublishes:output_type -> seriatim.v1.CancelScheduledPublishesResponse
-	41, // [41:61] is the sub-list for method output_type
-	21, // [21:41] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	60, // 0: seriatim.v1.CreateTopicRequest.attributes:type_name -> seriatim.v1.CreateTopicRequest.AttributesEntry
+	61, // 1: seriatim.v1.CreateTopicRequest.tags:type_name -> seriatim.v1.CreateTopicRequest.TagsEntry
+	62, // 2: seriatim.v1.GetTopicAttributesResponse.attributes:type_name -> seriatim.v1.GetTopicAttributesResponse.AttributesEntry
+	63, // 3: seriatim.v1.SetTopicAttributesRequest.attributes:type_name -> seriatim.v1.SetTopicAttributesRequest.AttributesEntry
+	64, // 4: seriatim.v1.TagTopicRequest.tags:type_name -> seriatim.v1.TagTopicRequest.TagsEntry
+	65, // 5: seriatim.v1.ListTopicTagsResponse.tags:type_name -> seriatim.v1.ListTopicTagsResponse.TagsEntry
+	66, // 6: seriatim.v1.SubscribeRequest.attributes:type_name -> seriatim.v1.SubscribeRequest.AttributesEntry
+	34, // 7: seriatim.v1.SubscribeRequest.rules:type_name -> seriatim.v1.Rule
+	67, // 8: seriatim.v1.GetSubscriptionAttributesResponse.attributes:type_name -> seriatim.v1.GetSubscriptionAttributesResponse.AttributesEntry
+	68, // 9: seriatim.v1.SetSubscriptionAttributesRequest.attributes:type_name -> seriatim.v1.SetSubscriptionAttributesRequest.AttributesEntry
+	33, // 10: seriatim.v1.ListSubscriptionsResponse.subscriptions:type_name -> seriatim.v1.Subscription
+	35, // 11: seriatim.v1.Rule.sql:type_name -> seriatim.v1.RuleExpression
+	36, // 12: seriatim.v1.Rule.correlation:type_name -> seriatim.v1.RuleConditions
+	35, // 13: seriatim.v1.Rule.action:type_name -> seriatim.v1.RuleExpression
+	69, // 14: seriatim.v1.RuleExpression.parameters:type_name -> seriatim.v1.RuleExpression.ParametersEntry
+	70, // 15: seriatim.v1.RuleConditions.system:type_name -> seriatim.v1.RuleConditions.SystemEntry
+	71, // 16: seriatim.v1.RuleConditions.application:type_name -> seriatim.v1.RuleConditions.ApplicationEntry
+	34, // 17: seriatim.v1.ListRulesResponse.rules:type_name -> seriatim.v1.Rule
+	34, // 18: seriatim.v1.PutRuleRequest.rule:type_name -> seriatim.v1.Rule
+	0,  // 19: seriatim.v1.PutRuleRequest.existing:type_name -> seriatim.v1.ExistingRule
+	34, // 20: seriatim.v1.TestRulesRequest.rule:type_name -> seriatim.v1.Rule
+	72, // 21: seriatim.v1.TestRulesRequest.system:type_name -> seriatim.v1.TestRulesRequest.SystemEntry
+	73, // 22: seriatim.v1.TestRulesRequest.application:type_name -> seriatim.v1.TestRulesRequest.ApplicationEntry
+	46, // 23: seriatim.v1.TestRulesResponse.tests:type_name -> seriatim.v1.RuleTest
+	47, // 24: seriatim.v1.RuleTest.explanation:type_name -> seriatim.v1.RuleExplanation
+	48, // 25: seriatim.v1.RuleTest.changes:type_name -> seriatim.v1.RuleChange
+	74, // 26: seriatim.v1.RuleExplanation.values:type_name -> seriatim.v1.RuleExplanation.ValuesEntry
+	47, // 27: seriatim.v1.RuleExplanation.parts:type_name -> seriatim.v1.RuleExplanation
+	37, // 28: seriatim.v1.RuleChange.value:type_name -> seriatim.v1.PropertyValue
+	75, // 29: seriatim.v1.TopicMessage.attributes:type_name -> seriatim.v1.TopicMessage.AttributesEntry
+	76, // 30: seriatim.v1.TopicMessage.amqp:type_name -> seriatim.v1.AMQPContent
+	77, // 31: seriatim.v1.PublishResult.failure:type_name -> seriatim.v1.Failure
+	49, // 32: seriatim.v1.PublishRequest.messages:type_name -> seriatim.v1.TopicMessage
+	50, // 33: seriatim.v1.PublishResponse.results:type_name -> seriatim.v1.PublishResult
+	49, // 34: seriatim.v1.PublishStreamRequest.messages:type_name -> seriatim.v1.TopicMessage
+	50, // 35: seriatim.v1.PublishStreamResponse.results:type_name -> seriatim.v1.PublishResult
+	57, // 36: seriatim.v1.ListScheduledPublishesResponse.messages:type_name -> seriatim.v1.ScheduledPublish
+	49, // 37: seriatim.v1.ScheduledPublish.message:type_name -> seriatim.v1.TopicMessage
+	78, // 38: seriatim.v1.CancelScheduledPublishesResponse.outcomes:type_name -> seriatim.v1.Outcome
+	37, // 39: seriatim.v1.RuleExpression.ParametersEntry.value:type_name -> seriatim.v1.PropertyValue
+	37, // 40: seriatim.v1.RuleConditions.ApplicationEntry.value:type_name -> seriatim.v1.PropertyValue
+	37, // 41: seriatim.v1.TestRulesRequest.SystemEntry.value:type_name -> seriatim.v1.PropertyValue
+	37, // 42: seriatim.v1.TestRulesRequest.ApplicationEntry.value:type_name -> seriatim.v1.PropertyValue
+	37, // 43: seriatim.v1.RuleExplanation.ValuesEntry.value:type_name -> seriatim.v1.PropertyValue
+	79, // 44: seriatim.v1.TopicMessage.AttributesEntry.value:type_name -> seriatim.v1.Attribute
+	1,  // 45: seriatim.v1.Topics.CreateTopic:input_type -> seriatim.v1.CreateTopicRequest
+	3,  // 46: seriatim.v1.Topics.DeleteTopic:input_type -> seriatim.v1.DeleteTopicRequest
+	5,  // 47: seriatim.v1.Topics.ListTopics:input_type -> seriatim.v1.ListTopicsRequest
+	7,  // 48: seriatim.v1.Topics.GetTopicAttributes:input_type -> seriatim.v1.GetTopicAttributesRequest
+	9,  // 49: seriatim.v1.Topics.SetTopicAttributes:input_type -> seriatim.v1.SetTopicAttributesRequest
+	11, // 50: seriatim.v1.Topics.AddTopicPermission:input_type -> seriatim.v1.AddTopicPermissionRequest
+	13, // 51: seriatim.v1.Topics.RemoveTopicPermission:input_type -> seriatim.v1.RemoveTopicPermissionRequest
+	15, // 52: seriatim.v1.Topics.TagTopic:input_type -> seriatim.v1.TagTopicRequest
+	17, // 53: seriatim.v1.Topics.UntagTopic:input_type -> seriatim.v1.UntagTopicRequest
+	19, // 54: seriatim.v1.Topics.ListTopicTags:input_type -> seriatim.v1.ListTopicTagsRequest
+	21, // 55: seriatim.v1.Topics.Subscribe:input_type -> seriatim.v1.SubscribeRequest
+	23, // 56: seriatim.v1.Topics.ConfirmSubscription:input_type -> seriatim.v1.ConfirmSubscriptionRequest
+	25, // 57: seriatim.v1.Topics.Unsubscribe:input_type -> seriatim.v1.UnsubscribeRequest
+	27, // 58: seriatim.v1.Topics.GetSubscriptionAttributes:input_type -> seriatim.v1.GetSubscriptionAttributesRequest
+	29, // 59: seriatim.v1.Topics.SetSubscriptionAttributes:input_type -> seriatim.v1.SetSubscriptionAttributesRequest
+	31, // 60: seriatim.v1.Topics.ListSubscriptions:input_type -> seriatim.v1.ListSubscriptionsRequest
+	38, // 61: seriatim.v1.Topics.ListRules:input_type -> seriatim.v1.ListRulesRequest
+	40, // 62: seriatim.v1.Topics.PutRule:input_type -> seriatim.v1.PutRuleRequest
+	42, // 63: seriatim.v1.Topics.RemoveRule:input_type -> seriatim.v1.RemoveRuleRequest
+	44, // 64: seriatim.v1.Topics.TestRules:input_type -> seriatim.v1.TestRulesRequest
+	51, // 65: seriatim.v1.Topics.Publish:input_type -> seriatim.v1.PublishRequest
+	53, // 66: seriatim.v1.Topics.PublishStream:input_type -> seriatim.v1.PublishStreamRequest
+	55, // 67: seriatim.v1.Topics.ListScheduledPublishes:input_type -> seriatim.v1.ListScheduledPublishesRequest
+	58, // 68: seriatim.v1.Topics.CancelScheduledPublishes:input_type -> seriatim.v1.CancelScheduledPublishesRequest
+	2,  // 69: seriatim.v1.Topics.CreateTopic:output_type -> seriatim.v1.CreateTopicResponse
+	4,  // 70: seriatim.v1.Topics.DeleteTopic:output_type -> seriatim.v1.DeleteTopicResponse
+	6,  // 71: seriatim.v1.Topics.ListTopics:output_type -> seriatim.v1.ListTopicsResponse
+	8,  // 72: seriatim.v1.Topics.GetTopicAttributes:output_type -> seriatim.v1.GetTopicAttributesResponse
+	10, // 73: seriatim.v1.Topics.SetTopicAttributes:output_type -> seriatim.v1.SetTopicAttributesResponse
+	12, // 74: seriatim.v1.Topics.AddTopicPermission:output_type -> seriatim.v1.AddTopicPermissionResponse
+	14, // 75: seriatim.v1.Topics.RemoveTopicPermission:output_type -> seriatim.v1.RemoveTopicPermissionResponse
+	16, // 76: seriatim.v1.Topics.TagTopic:output_type -> seriatim.v1.TagTopicResponse
+	18, // 77: seriatim.v1.Topics.UntagTopic:output_type -> seriatim.v1.UntagTopicResponse
+	20, // 78: seriatim.v1.Topics.ListTopicTags:output_type -> seriatim.v1.ListTopicTagsResponse
+	22, // 79: seriatim.v1.Topics.Subscribe:output_type -> seriatim.v1.SubscribeResponse
+	24, // 80: seriatim.v1.Topics.ConfirmSubscription:output_type -> seriatim.v1.ConfirmSubscriptionResponse
+	26, // 81: seriatim.v1.Topics.Unsubscribe:output_type -> seriatim.v1.UnsubscribeResponse
+	28, // 82: seriatim.v1.Topics.GetSubscriptionAttributes:output_type -> seriatim.v1.GetSubscriptionAttributesResponse
+	30, // 83: seriatim.v1.Topics.SetSubscriptionAttributes:output_type -> seriatim.v1.SetSubscriptionAttributesResponse
+	32, // 84: seriatim.v1.Topics.ListSubscriptions:output_type -> seriatim.v1.ListSubscriptionsResponse
+	39, // 85: seriatim.v1.Topics.ListRules:output_type -> seriatim.v1.ListRulesResponse
+	41, // 86: seriatim.v1.Topics.PutRule:output_type -> seriatim.v1.PutRuleResponse
+	43, // 87: seriatim.v1.Topics.RemoveRule:output_type -> seriatim.v1.RemoveRuleResponse
+	45, // 88: seriatim.v1.Topics.TestRules:output_type -> seriatim.v1.TestRulesResponse
+	52, // 89: seriatim.v1.Topics.Publish:output_type -> seriatim.v1.PublishResponse
+	54, // 90: seriatim.v1.Topics.PublishStream:output_type -> seriatim.v1.PublishStreamResponse
+	56, // 91: seriatim.v1.Topics.ListScheduledPublishes:output_type -> seriatim.v1.ListScheduledPublishesResponse
+	59, // 92: seriatim.v1.Topics.CancelScheduledPublishes:output_type -> seriatim.v1.CancelScheduledPublishesResponse
+	69, // [69:93] is the sub-list for method output_type
+	45, // [45:69] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_transport_grpc_topics_proto_init() }
@@ -2693,20 +3875,33 @@ func file_transport_grpc_topics_proto_init() {
 		return
 	}
 	file_transport_grpc_queues_proto_init()
-	file_transport_grpc_topics_proto_msgTypes[33].OneofWrappers = []any{}
-	file_transport_grpc_topics_proto_msgTypes[34].OneofWrappers = []any{}
+	file_transport_grpc_topics_proto_msgTypes[33].OneofWrappers = []any{
+		(*Rule_All)(nil),
+		(*Rule_Sql)(nil),
+		(*Rule_Correlation)(nil),
+	}
+	file_transport_grpc_topics_proto_msgTypes[36].OneofWrappers = []any{
+		(*PropertyValue_Text)(nil),
+		(*PropertyValue_Integer)(nil),
+		(*PropertyValue_Number)(nil),
+		(*PropertyValue_Boolean)(nil),
+		(*PropertyValue_Amqp)(nil),
+	}
+	file_transport_grpc_topics_proto_msgTypes[48].OneofWrappers = []any{}
+	file_transport_grpc_topics_proto_msgTypes[49].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_transport_grpc_topics_proto_rawDesc), len(file_transport_grpc_topics_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   54,
+			NumEnums:      1,
+			NumMessages:   75,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_transport_grpc_topics_proto_goTypes,
 		DependencyIndexes: file_transport_grpc_topics_proto_depIdxs,
+		EnumInfos:         file_transport_grpc_topics_proto_enumTypes,
 		MessageInfos:      file_transport_grpc_topics_proto_msgTypes,
 	}.Build()
 	File_transport_grpc_topics_proto = out.File

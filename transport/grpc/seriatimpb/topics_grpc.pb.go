@@ -39,6 +39,10 @@ const (
 	Topics_GetSubscriptionAttributes_FullMethodName = "/seriatim.v1.Topics/GetSubscriptionAttributes"
 	Topics_SetSubscriptionAttributes_FullMethodName = "/seriatim.v1.Topics/SetSubscriptionAttributes"
 	Topics_ListSubscriptions_FullMethodName         = "/seriatim.v1.Topics/ListSubscriptions"
+	Topics_ListRules_FullMethodName                 = "/seriatim.v1.Topics/ListRules"
+	Topics_PutRule_FullMethodName                   = "/seriatim.v1.Topics/PutRule"
+	Topics_RemoveRule_FullMethodName                = "/seriatim.v1.Topics/RemoveRule"
+	Topics_TestRules_FullMethodName                 = "/seriatim.v1.Topics/TestRules"
 	Topics_Publish_FullMethodName                   = "/seriatim.v1.Topics/Publish"
 	Topics_PublishStream_FullMethodName             = "/seriatim.v1.Topics/PublishStream"
 	Topics_ListScheduledPublishes_FullMethodName    = "/seriatim.v1.Topics/ListScheduledPublishes"
@@ -88,6 +92,14 @@ type TopicsClient interface {
 	SetSubscriptionAttributes(ctx context.Context, in *SetSubscriptionAttributesRequest, opts ...grpc.CallOption) (*SetSubscriptionAttributesResponse, error)
 	// ListSubscriptions lists the subscriptions of a topic, or all, oldest first.
 	ListSubscriptions(ctx context.Context, in *ListSubscriptionsRequest, opts ...grpc.CallOption) (*ListSubscriptionsResponse, error)
+	// ListRules lists the rules of the subscription of a queue, by name.
+	ListRules(ctx context.Context, in *ListRulesRequest, opts ...grpc.CallOption) (*ListRulesResponse, error)
+	// PutRule adds a rule to a subscription or replaces it.
+	PutRule(ctx context.Context, in *PutRuleRequest, opts ...grpc.CallOption) (*PutRuleResponse, error)
+	// RemoveRule removes a rule of a subscription. Without rules, it gets no message.
+	RemoveRule(ctx context.Context, in *RemoveRuleRequest, opts ...grpc.CallOption) (*RemoveRuleResponse, error)
+	// TestRules evaluates rules for a message without publishing it.
+	TestRules(ctx context.Context, in *TestRulesRequest, opts ...grpc.CallOption) (*TestRulesResponse, error)
 	// Publish publishes 1 to 10 messages in order, all or none.
 	Publish(ctx context.Context, in *PublishRequest, opts ...grpc.CallOption) (*PublishResponse, error)
 	// PublishStream publishes without waiting for the answers to earlier messages. It behaves like
@@ -271,6 +283,46 @@ func (c *topicsClient) ListSubscriptions(ctx context.Context, in *ListSubscripti
 	return out, nil
 }
 
+func (c *topicsClient) ListRules(ctx context.Context, in *ListRulesRequest, opts ...grpc.CallOption) (*ListRulesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListRulesResponse)
+	err := c.cc.Invoke(ctx, Topics_ListRules_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *topicsClient) PutRule(ctx context.Context, in *PutRuleRequest, opts ...grpc.CallOption) (*PutRuleResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutRuleResponse)
+	err := c.cc.Invoke(ctx, Topics_PutRule_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *topicsClient) RemoveRule(ctx context.Context, in *RemoveRuleRequest, opts ...grpc.CallOption) (*RemoveRuleResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveRuleResponse)
+	err := c.cc.Invoke(ctx, Topics_RemoveRule_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *topicsClient) TestRules(ctx context.Context, in *TestRulesRequest, opts ...grpc.CallOption) (*TestRulesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TestRulesResponse)
+	err := c.cc.Invoke(ctx, Topics_TestRules_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *topicsClient) Publish(ctx context.Context, in *PublishRequest, opts ...grpc.CallOption) (*PublishResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PublishResponse)
@@ -357,6 +409,14 @@ type TopicsServer interface {
 	SetSubscriptionAttributes(context.Context, *SetSubscriptionAttributesRequest) (*SetSubscriptionAttributesResponse, error)
 	// ListSubscriptions lists the subscriptions of a topic, or all, oldest first.
 	ListSubscriptions(context.Context, *ListSubscriptionsRequest) (*ListSubscriptionsResponse, error)
+	// ListRules lists the rules of the subscription of a queue, by name.
+	ListRules(context.Context, *ListRulesRequest) (*ListRulesResponse, error)
+	// PutRule adds a rule to a subscription or replaces it.
+	PutRule(context.Context, *PutRuleRequest) (*PutRuleResponse, error)
+	// RemoveRule removes a rule of a subscription. Without rules, it gets no message.
+	RemoveRule(context.Context, *RemoveRuleRequest) (*RemoveRuleResponse, error)
+	// TestRules evaluates rules for a message without publishing it.
+	TestRules(context.Context, *TestRulesRequest) (*TestRulesResponse, error)
 	// Publish publishes 1 to 10 messages in order, all or none.
 	Publish(context.Context, *PublishRequest) (*PublishResponse, error)
 	// PublishStream publishes without waiting for the answers to earlier messages. It behaves like
@@ -427,6 +487,18 @@ func (UnimplementedTopicsServer) SetSubscriptionAttributes(context.Context, *Set
 }
 func (UnimplementedTopicsServer) ListSubscriptions(context.Context, *ListSubscriptionsRequest) (*ListSubscriptionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSubscriptions not implemented")
+}
+func (UnimplementedTopicsServer) ListRules(context.Context, *ListRulesRequest) (*ListRulesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListRules not implemented")
+}
+func (UnimplementedTopicsServer) PutRule(context.Context, *PutRuleRequest) (*PutRuleResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PutRule not implemented")
+}
+func (UnimplementedTopicsServer) RemoveRule(context.Context, *RemoveRuleRequest) (*RemoveRuleResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveRule not implemented")
+}
+func (UnimplementedTopicsServer) TestRules(context.Context, *TestRulesRequest) (*TestRulesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TestRules not implemented")
 }
 func (UnimplementedTopicsServer) Publish(context.Context, *PublishRequest) (*PublishResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Publish not implemented")
@@ -749,6 +821,78 @@ func _Topics_ListSubscriptions_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Topics_ListRules_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRulesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TopicsServer).ListRules(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Topics_ListRules_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TopicsServer).ListRules(ctx, req.(*ListRulesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Topics_PutRule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PutRuleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TopicsServer).PutRule(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Topics_PutRule_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TopicsServer).PutRule(ctx, req.(*PutRuleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Topics_RemoveRule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveRuleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TopicsServer).RemoveRule(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Topics_RemoveRule_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TopicsServer).RemoveRule(ctx, req.(*RemoveRuleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Topics_TestRules_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TestRulesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TopicsServer).TestRules(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Topics_TestRules_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TopicsServer).TestRules(ctx, req.(*TestRulesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Topics_Publish_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PublishRequest)
 	if err := dec(in); err != nil {
@@ -880,6 +1024,22 @@ var Topics_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListSubscriptions",
 			Handler:    _Topics_ListSubscriptions_Handler,
+		},
+		{
+			MethodName: "ListRules",
+			Handler:    _Topics_ListRules_Handler,
+		},
+		{
+			MethodName: "PutRule",
+			Handler:    _Topics_PutRule_Handler,
+		},
+		{
+			MethodName: "RemoveRule",
+			Handler:    _Topics_RemoveRule_Handler,
+		},
+		{
+			MethodName: "TestRules",
+			Handler:    _Topics_TestRules_Handler,
 		},
 		{
 			MethodName: "Publish",

@@ -53,15 +53,16 @@ func TestRuleLife(t *testing.T) {
 	want(t, f.remove(rules+"/a%20RULE"), http.StatusOK)
 	want(t, f.remove(rules+"/a%20RULE"), http.StatusNotFound)
 	want(t, f.get(rules+"/A%20rule"), http.StatusOK, "Publicly Listed Services")
+	correlated := func(parts string) string { return `<Filter i:type="CorrelationFilter">` + parts + `</Filter>` }
 	for parts, text := range map[string]string{
 		`<Filter i:type="SqlFilter"><SqlExpression>a &lt;</SqlExpression></Filter>`: "SubCode=40000.",
 		`<Filter i:type="OtherFilter"/>`:                                            "'OtherFilter' of the filter is unknown",
 		`<Action i:type="OtherAction"/>`:                                            "'OtherAction' of the action is unknown",
-		`<Filter i:type="CorrelationFilter"><Color>x</Color></Filter>`:              "no element Color",
-		`<Colour/>`: "no element Colour",
-		`<Filter i:type="CorrelationFilter"><Properties>` + pair("a", "int", "x") + `</Properties></Filter>`:   "'x' has not the type int",
-		`<Filter i:type="CorrelationFilter"><Properties>` + pair("a", "qname", "x") + `</Properties></Filter>`: "'qname' of a value is unknown",
-		`<Filter i:type="CorrelationFilter"><Properties><KeyValueOfstringanyType/></Properties></Filter>`:      "must have a Key and a Value",
+		`<Colour/>`:                                                                 "no element Colour",
+		correlated("<Color>x</Color>"):                                              "no element Color",
+		correlated("<Properties>" + pair("a", "int", "x") + "</Properties>"):        "'x' has not the type int",
+		correlated("<Properties>" + pair("a", "qname", "x") + "</Properties>"):      "'qname' of a value is unknown",
+		correlated("<Properties><KeyValueOfstringanyType/></Properties>"):           "must have a Key and a Value",
 	} {
 		want(t, f.putRule(rules+"/wrong", parts), http.StatusBadRequest, text)
 	}

@@ -46,7 +46,8 @@ func TestRead(t *testing.T) {
 			{Name: "RequiresSession", Value: "true"},
 		}}, {Path: "subscription.2", Rules: []rules.Definition{
 			{Name: "app-prop-filter-1", Kind: rules.KindCorrelation, System: []rules.Parameter{
-				condition("ContentType", "application/text"), condition("CorrelationId", "id1"), condition("Label", "subject1"), condition("MessageId", "msgid1"),
+				condition("ContentType", "application/text"), condition("CorrelationId", "id1"), condition("Label", "subject1"),
+				condition("MessageId", "msgid1"),
 				condition("ReplyTo", "someQueue"), condition("ReplyToSessionId", "sessionId"), condition("SessionId", "session1"),
 			}},
 			{Name: "user-prop-filter-1", Kind: rules.KindCorrelation, Application: []rules.Parameter{
@@ -84,14 +85,13 @@ func TestReadRefuses(t *testing.T) {
 		strings.Replace(published, `"plain"`, `"t/Subscriptions/s"`, 1):             `the queue name "t/Subscriptions/s" is not valid`,
 		strings.Replace(published, `"subscription.2"`, `"SUBSCRIPTION.1"`, 1):       "topic.1/Subscriptions/SUBSCRIPTION.1 is there twice",
 		strings.Replace(published, `"subscription.2"`, `"a/b"`, 1):                  `the subscription name "a/b" is not valid`,
-		strings.Replace(published, `"sql"`, `"USER-prop-filter-1"`, 1): "the rule USER-prop-filter-1 of topic.1/Subscriptions/subscription.2: " +
-			"it is there twice",
-		strings.Replace(published, `"Sql"`, `"Regex"`, 1):            `the FilterType "Regex" is unknown`,
-		strings.Replace(published, `"SqlFilter"`, `"Other"`, 1):      "SqlFilter is missing",
-		strings.Replace(published, `AND userProp1`, `AND`, 1):        "the rule sql of",
-		strings.Replace(published, `"ContentType":`, `"Colour":`, 1): "the system property Colour is unknown",
-		strings.Replace(published, `"id1"`, `1`, 1):                  "CorrelationId must be a text",
-		strings.Replace(published, `"n":5`, `"n":[]`, 1):             "the property n must be a text",
+		strings.Replace(published, `"sql"`, `"USER-prop-filter-1"`, 1):              "subscription.2: it is there twice",
+		strings.Replace(published, `"Sql"`, `"Regex"`, 1):                           `the FilterType "Regex" is unknown`,
+		strings.Replace(published, `"SqlFilter"`, `"Other"`, 1):                     "SqlFilter is missing",
+		strings.Replace(published, `AND userProp1`, `AND`, 1):                       "the rule sql of",
+		strings.Replace(published, `"ContentType":`, `"Colour":`, 1):                "the system property Colour is unknown",
+		strings.Replace(published, `"id1"`, `1`, 1):                                 "CorrelationId must be a text",
+		strings.Replace(published, `"n":5`, `"n":[]`, 1):                            "the property n must be a text",
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%.60s: %v, want %s", text, err, reason)

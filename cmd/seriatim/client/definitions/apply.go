@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
@@ -188,18 +189,34 @@ func (p *planner) subscribe(list []Difference) {
 		}
 		s := p.want.subscription(topic, subscriber)
 		p.add(false, "subscribe "+subscriber+" to "+topic, func(ctx context.Context, c *api.Client) (err error) {
-			if s.Queue != "" {
-				_, err = c.Subscribe(ctx, topic, s.Queue, p.placed(s.Attributes))
-			} else {
+			if s.Queue == "" {
 				_, _, err = c.SubscribeURL(ctx, topic, s.URL, p.placed(s.Attributes))
+				return err
 			}
-			return err
+			return subscribeQueue(ctx, c, topic, s, p.placed(s.Attributes))
 		})
 		if s.URL != "" {
 			p.plan.Notes = append(p.plan.Notes,
 				"the topic "+topic+" posts a token to "+s.URL+", with which its owner confirms the subscription")
 		}
 	}
+}
+
+// subscribeQueue subscribes a queue with its rules.
+func subscribeQueue(ctx context.Context, c *api.Client, topic string, s *Subscription, attrs map[string]string) error {
+	var list []*api.Rule
+	for _, r := range s.rules() {
+		m, err := r.Message()
+		if err != nil {
+			return err
+		}
+		list = append(list, m)
+	}
+	arn, err := c.SubscribeWithRules(ctx, topic, s.Queue, attrs, list)
+	if err == nil && len(list) == 0 {
+		err = c.RemoveRule(ctx, arn, native.DefaultRule().Name)
+	}
+	return err
 }
 
 // subscription returns a subscription of the document.
@@ -297,14 +314,47 @@ func (p *planner) setTopic(name string, attrs, tags map[string]string, untag []s
 }
 
 func (p *planner) setSubscription(name string, attrs, _ map[string]string, _ []string) {
+	topic, subscriber, _ := strings.Cut(name, " -> ")
+	p.setRules(name, attrs)
 	if len(attrs) == 0 {
 		return
 	}
-	topic, subscriber, _ := strings.Cut(name, " -> ")
 	arn := p.have.subscription(topic, subscriber).arn
 	p.add(false, "set "+names(attrs)+" of the subscription "+name, func(ctx context.Context, c *api.Client) error {
 		return c.SetSubscriptionAttributes(ctx, arn, p.placed(attrs))
 	})
+}
+
+// setRules changes the rules among the attributes of a subscription, and removes them from these. A rule
+// may return with another letter case, so removals come first.
+func (p *planner) setRules(name string, attrs map[string]string) {
+	topic, subscriber, _ := strings.Cut(name, " -> ")
+	have, want := p.have.subscription(topic, subscriber), p.want.subscription(topic, subscriber)
+	var puts []string
+	for _, key := range slices.Sorted(maps.Keys(attrs)) {
+		rule, is := strings.CutPrefix(key, rulePrefix)
+		if !is {
+			continue
+		}
+		kept := attrs[key] != ""
+		delete(attrs, key)
+		if kept {
+			puts = append(puts, rule)
+			continue
+		}
+		p.add(true, "remove the rule "+rule+" of the subscription "+name, func(ctx context.Context, c *api.Client) error {
+			return c.RemoveRule(ctx, have.arn, rule)
+		})
+	}
+	for _, rule := range puts {
+		p.add(false, "set the rule "+rule+" of the subscription "+name, func(ctx context.Context, c *api.Client) error {
+			m, err := want.rule(rule).Message()
+			if err != nil {
+				return err
+			}
+			return c.PutRule(ctx, have.arn, m)
+		})
+	}
 }
 
 // remove deletes subscriptions, topics and queues, in this order.

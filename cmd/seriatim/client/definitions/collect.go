@@ -172,10 +172,25 @@ func topic(ctx context.Context, to *api.Client, name string) (t Topic, arn strin
 		one := Subscription{Attributes: settable(attributes.DescribeSubscriptions(), given), arn: s.GetSubscriptionArn()}
 		if one.Queue = s.GetQueue(); one.Queue == "" {
 			one.URL = s.GetEndpoint()
+		} else if one.Rules, err = rules(ctx, to, one.arn); err != nil {
+			return t, "", err
 		}
 		t.Subscriptions = append(t.Subscriptions, one)
 	}
 	return t, listed["TopicArn"], nil
+}
+
+// rules reads the rules of a subscription, nil for the default rule alone.
+func rules(ctx context.Context, to *api.Client, subscriptionARN string) (*[]native.Rule, error) {
+	found, err := to.Rules(ctx, subscriptionARN)
+	list := []native.Rule{}
+	for _, r := range found {
+		list = append(list, native.RuleOf(r))
+	}
+	if err != nil || len(list) == 1 && list[0].IsDefault() {
+		return nil, err
+	}
+	return &list, nil
 }
 
 // Paths of the admin port.

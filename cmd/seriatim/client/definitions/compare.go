@@ -35,7 +35,8 @@ const (
 	policyObject       = "user policy"
 	keyObject          = "access key"
 
-	tagPrefix = "tag "
+	tagPrefix  = "tag "
+	rulePrefix = "rule "
 )
 
 // thing is an object with its values.
@@ -77,6 +78,9 @@ func (d *Document) things(object string, p place) (list []thing) {
 		for _, t := range d.Topics {
 			for _, s := range t.Subscriptions {
 				add(subscriptionName(t.Name, s.subscriber()), s.Attributes, nil)
+				for _, r := range s.rules() {
+					list[len(list)-1].values[rulePrefix+r.Name] = r.String()
+				}
 			}
 		}
 	case accountObject:

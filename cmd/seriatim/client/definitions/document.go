@@ -11,6 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -49,8 +50,29 @@ type Subscription struct {
 	Queue      string            `json:"queue,omitempty" yaml:"queue,omitempty"`
 	URL        string            `json:"url,omitempty" yaml:"url,omitempty"`
 	Attributes map[string]string `json:"attributes,omitempty" yaml:"attributes,omitempty"`
+	// Rules are those of a queue. Nil is the default rule alone.
+	Rules *[]native.Rule `json:"rules,omitempty" yaml:"rules,omitempty"`
 
 	arn string // in the cluster that the document was read from
+}
+
+// rules returns the rules of the subscription of a queue.
+func (s *Subscription) rules() []native.Rule {
+	switch {
+	case s.Queue == "":
+		return nil
+	case s.Rules == nil:
+		return []native.Rule{*native.DefaultRule()}
+	default:
+		return *s.Rules
+	}
+}
+
+// rule returns a rule by its name.
+func (s *Subscription) rule(name string) *native.Rule {
+	list := s.rules()
+	i := slices.IndexFunc(list, func(r native.Rule) bool { return r.Name == name })
+	return &list[i]
 }
 
 func (s *Subscription) subscriber() string { return cmp.Or(s.Queue, s.URL) }
@@ -180,6 +202,12 @@ func (d *Document) check() error {
 				err = errors.Join(err, fmt.Errorf("a subscription of the topic %s has a queue and a url", t.Name))
 			}
 			err = errors.Join(err, once("subscription of the topic "+t.Name+" to", s.subscriber()))
+			for _, r := range s.rules() {
+				err = errors.Join(err, once("rule of "+subscriptionName(t.Name, s.subscriber()), strings.ToLower(r.Name)))
+				if _, wrong := r.Message(); wrong != nil {
+					err = errors.Join(err, fmt.Errorf("the rule %s of %s: %w", r.Name, subscriptionName(t.Name, s.subscriber()), wrong))
+				}
+			}
 		}
 	}
 	for _, a := range d.Accounts {
@@ -213,7 +241,13 @@ func (d *Document) Sort() {
 	slices.SortFunc(d.Queues, func(a, b Queue) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(d.Topics, func(a, b Topic) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range d.Topics {
-		slices.SortFunc(d.Topics[i].Subscriptions, func(a, b Subscription) int { return cmp.Compare(a.subscriber(), b.subscriber()) })
+		subscriptions := d.Topics[i].Subscriptions
+		slices.SortFunc(subscriptions, func(a, b Subscription) int { return cmp.Compare(a.subscriber(), b.subscriber()) })
+		for j := range subscriptions {
+			if own := subscriptions[j].Rules; own != nil {
+				slices.SortFunc(*own, func(a, b native.Rule) int { return cmp.Compare(a.Name, b.Name) })
+			}
+		}
 	}
 	slices.SortFunc(d.Accounts, func(a, b Account) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(d.Policies, func(a, b Policy) int {

@@ -119,12 +119,10 @@ func (c *converter) topic(e *description.Entity) error {
 		if err := c.queue(path, q); err != nil {
 			return err
 		}
-		if s := &e.Subscriptions[i]; s.HasRules() {
-			c.notes = append(c.notes, "the rules of "+path+" are left out: it gets all messages of its topic")
-		}
 		dead := definitions.Here("sqs") + entity.DeadLetterName(path)
 		t.Subscriptions = append(t.Subscriptions, definitions.Subscription{
 			Queue: entity.QueueName(path), Attributes: withoutFIFO(q.SubscriptionAttributes(dead)),
+			Rules: c.rules(path, &e.Subscriptions[i]),
 		})
 	}
 	c.document.Topics = append(c.document.Topics, t)

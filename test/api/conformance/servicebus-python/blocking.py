@@ -11,6 +11,8 @@ from azure.servicebus import aio
 PRODUCTS = {
     "get_queue_sender": aio.ServiceBusSender,
     "get_queue_receiver": aio.ServiceBusReceiver,
+    "get_topic_sender": aio.ServiceBusSender,
+    "get_subscription_receiver": aio.ServiceBusReceiver,
     "session": aio.ServiceBusSession,
 }
 END = object()

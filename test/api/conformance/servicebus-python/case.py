@@ -136,6 +136,15 @@ class Case:
             client.create_queue(path, **properties)
         return path
 
+    def topic(self, *subscriptions, options=None, **properties):
+        """Creates a topic with subscriptions, which have the same options."""
+        path = self.path()
+        with administration(self.number) as client:
+            client.create_topic(path, **properties)
+            for name in subscriptions:
+                client.create_subscription(path, name, **(options or {}))
+        return path
+
     async def client(self, text=None, endpoint=None, **options):
         """Opens a client of the next node. It does not repeat calls, so that no failure is hidden."""
         endpoint = endpoint or ENDPOINTS[self.number % len(ENDPOINTS)]
@@ -156,6 +165,14 @@ class Case:
         client = await self.default()
         return await self.stack.enter_async_context(client.get_queue_receiver(queue, **options))
 
+    async def publisher(self, topic, **options):
+        client = await self.default()
+        return await self.stack.enter_async_context(client.get_topic_sender(topic, **options))
+
+    async def subscriber(self, topic, name, **options):
+        client = await self.default()
+        return await self.stack.enter_async_context(client.get_subscription_receiver(topic, name, **options))
+
     async def renewer(self, **options):
         make = blocking.renewer if self.api == "sync" else aio.AutoLockRenewer
         return await self.stack.enter_async_context(make(**options))
@@ -166,6 +183,22 @@ class Case:
         async with client.get_queue_sender(queue) as sender:
             for one in messages:
                 await sender.send_messages(one)
+
+    async def publish(self, topic, *messages):
+        """Publishes messages one by one."""
+        client = await self.default()
+        async with client.get_topic_sender(topic) as sender:
+            for one in messages:
+                await sender.send_messages(one)
+
+    async def collect(self, topic, name, count, wait=1, **options):
+        """Receives and completes messages of a subscription, checks that no other comes, and returns them."""
+        receiver = await self.subscriber(topic, name, **options)
+        got = await take(receiver, count)
+        for one in got:
+            await receiver.complete_message(one)
+        await nothing(receiver, wait)
+        return got
 
     async def drain(self, queue, count, wait=1, **options):
         """Receives and completes messages, checks that no other comes, and returns them."""
