@@ -220,3 +220,15 @@ func (c *connection) session(k sessionKey) *heldSession {
 	defer c.mu.Unlock()
 	return c.sessions[k]
 }
+
+// sessionOf returns the session that a link of the connection holds, nil if it holds none.
+func (c *connection) sessionOf(queue, link string) *heldSession {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, held := range c.sessions {
+		if k.queue == queue && held.link == link && link != "" {
+			return held
+		}
+	}
+	return nil
+}

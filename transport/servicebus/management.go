@@ -179,12 +179,16 @@ func (m *managed) items(name string) (items []wire.Value) {
 	return v.Multiple()
 }
 
-// sessionRef returns the session that the body names: one that a link of the connection has locked. A link
-// that has lost the session cannot use the lock that a later link of the same connection has.
+// sessionRef returns the session that the body names, or that of the link if it names none, as the SDK for
+// Go. A link of the connection has locked it. A link that has lost the session cannot use the lock that a
+// later link of the same connection has.
 func (m *managed) sessionRef() (ref queue.SessionRef, held *heldSession, err error) {
 	id, given := m.field("session-id").Text()
 	if !given {
-		return queue.SessionRef{}, nil, nil
+		if held = m.connection.sessionOf(m.call.queue, m.link); held != nil {
+			ref = held.ref
+		}
+		return ref, held, nil
 	}
 	held = m.connection.session(sessionKey{m.call.queue, groupOf(id)})
 	if held == nil || m.link != "" && m.link != held.link {

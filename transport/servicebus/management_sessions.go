@@ -65,7 +65,8 @@ func (m *managed) setSessionState() (wire.Value, error) {
 	if !given && !m.field("session-state").IsNull() {
 		return nil, argument("session-state", "it is not binary")
 	}
-	cmd := &queue.SetSessionState{Queue: m.call.queue, Session: ref, State: string(state), StateGiven: given}
+	// An empty state is none: the SDK for Go clears the state so.
+	cmd := &queue.SetSessionState{Queue: m.call.queue, Session: ref, State: string(state), StateGiven: len(state) > 0}
 	if _, _, err := submit[queue.Done](m.call, cmd); err != nil {
 		return nil, err
 	}

@@ -145,6 +145,34 @@ func TestManagedSessionOfAnotherReceiver(t *testing.T) {
 	}
 }
 
+// The SDK for Go names no session for deferred messages, only the receiver that it calls for. It clears the
+// state of a session with an empty one.
+func TestManagedSessionOfALink(t *testing.T) {
+	f := newFixture(t, nil)
+	name, s := f.create(withSessions), f.session()
+	clustertest.Must(t, f.sender(s, name).Send(t.Context(), inSession("a", "one", "s1"), nil))
+	holds, other := f.receiver(s, name, sessionOptions("s1")), f.receiver(s, name, sessionOptions("s2"))
+	got := f.receive(holds)
+	clustertest.Must(t, holds.ModifyMessage(t.Context(), got, &client.ModifyMessageOptions{UndeliverableHere: true}))
+	m := f.manage(s, name+"/$management")
+	body := map[string]any{"sequence-numbers": []int64{got.Annotations[annotationSequence].(int64)}, "receiver-settle-mode": uint32(1)}
+	for _, one := range []struct {
+		link string
+		want int32
+	}{{other.LinkName(), 404}, {holds.LinkName(), 200}} {
+		status, _, condition := m.call("com.microsoft:receive-by-sequence-number", body, map[string]any{"associated-link-name": one.link})
+		if status != one.want {
+			t.Errorf("status %d, %v, want %d", status, condition, one.want)
+		}
+	}
+	for _, state := range [][]byte{[]byte("s"), {}} {
+		m.want(200, "set-session-state", map[string]any{"session-id": "s1", "session-state": state})
+	}
+	if state := m.want(200, "get-session-state", map[string]any{"session-id": "s1"})["session-state"]; state != nil {
+		t.Errorf("the state is %v", state)
+	}
+}
+
 // The holder of a session renews its lock and has its state.
 func TestManagedSessions(t *testing.T) {
 	f := newFixture(t, nil)

@@ -248,6 +248,9 @@ func (p *producer) answer(d *amqp.Delivery, err error) {
 		if !certain {
 			p.abandon()
 		}
+		if of.Condition == argumentError { // the SDK for Go does not know it, and sends the message again
+			of = failure(notAllowed, of.Description)
+		}
 		state = wire.State{Code: wire.CodeRejected, Error: of}
 	}
 	d.Settle(state) // without effect on a detached link

@@ -108,7 +108,7 @@ func TestTopicBatch(t *testing.T) {
 		ids = append(ids, fmt.Sprint("m", i))
 	}
 	out := f.sender(s, topic)
-	wantCondition(t, out.Send(t.Context(), batch("good", ""), nil), argumentError) // detection needs an id
+	wantCondition(t, out.Send(t.Context(), batch("good", ""), nil), notAllowed) // detection needs an id
 	clustertest.Must(t, out.Send(t.Context(), batch(ids...), nil))
 	for i := range ids {
 		if got := f.receive(in); got.Properties.MessageID != ids[i] || got.Annotations[annotationSequence] != int64(i+1) {
