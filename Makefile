@@ -11,7 +11,7 @@ GOVULN   ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VULNDB   ?=
 
 # Modules of their own, so that the product's go.mod stays short.
-NESTED := test/faults/servicebus/programs/gocloud test/tools test/tools/alerts test/tools/browser test/tools/chart test/tools/peers
+NESTED := test/api/conformance/servicebus-go test/faults/servicebus/programs/gocloud test/tools test/tools/alerts test/tools/browser test/tools/chart test/tools/peers
 
 # The same flags for the program, its tests and vet, so that each package is compiled once.
 export CGO_ENABLED ?= 0
@@ -195,7 +195,7 @@ generate: build ## regenerate code and tables; changes nothing if they are up to
 	git diff --exit-code --stat -- docs '*.pb.go'
 
 .PHONY: conformance
-conformance: build ## boto3, JavaScript, Java, the AWS CLI and Celery against a cluster; installs them from their registries
+conformance: build ## boto3, JavaScript, Java, the AWS CLI, Celery and the SDKs of Azure against a cluster; installs them from their registries
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/api/conformance/run
 
 .PHONY: terraform

@@ -281,6 +281,12 @@ func compatibility(root string, files map[string][]byte) error {
 	p.row("AWS CLI", requirement(read("python/requirements-current.txt"), "awscli"))
 	p.row("Celery", requirement(read("python/requirements-celery.txt"), "celery"))
 	p.row("Azure Service Bus SDK for Python", requirement(read("servicebus-python/requirements.txt"), "azure-servicebus"))
+	if m := regexp.MustCompile(`"@azure/service-bus": "([^"]+)"`).FindStringSubmatch(read("servicebus-js/package.json")); m != nil {
+		p.row("Azure Service Bus SDK for JavaScript", m[1])
+	}
+	if m := regexp.MustCompile(`azservicebus (\S+)`).FindStringSubmatch(read("servicebus-go/go.mod")); m != nil {
+		p.row("Azure Service Bus SDK for Go", m[1])
+	}
 	if m := version.FindStringSubmatch(read("java/pom.xml")); m != nil {
 		p.row("AWS SDK for Java 2", m[1])
 	}
