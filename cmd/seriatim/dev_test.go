@@ -198,14 +198,15 @@ func TestDevServiceBusConfig(t *testing.T) {
 	write := func(properties string) {
 		t.Helper()
 		text := `{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"queue.1","Properties":{` + properties +
-			`}}],"Topics":[{"Name":"topic.1","Properties":{"RequiresDuplicateDetection":true},"Subscriptions":[{"Name":"all"},` +
+			`}},{"Name":"queue.2","Properties":{"ForwardDeadLetteredMessagesTo":"topic.1"}}],` +
+			`"Topics":[{"Name":"topic.1","Properties":{"RequiresDuplicateDetection":true},"Subscriptions":[{"Name":"all"},` +
 			`{"Name":"some","Properties":{"MaxDeliveryCount":5},"Rules":[{"Name":"r","Properties":` +
 			`{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}}]}]}]}]}}`
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(`"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":true`)
+	write(`"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"queue.2"`)
 	for _, nodes := range []int{1, 3} {
 		base, dir := freeBase(t, nodes), t.TempDir()
 		for range 2 { // the second time the queue is there
@@ -226,7 +227,8 @@ func TestDevServiceBusConfig(t *testing.T) {
 			if !strings.Contains(rules, "a = 1") || strings.Contains(rules, "$Default") {
 				t.Errorf("the rules are %s", rules)
 			}
-			if !strings.Contains(shown, `"maxReceiveCount":3`) || !strings.Contains(shown, "queue_2E1-dlq.fifo") {
+			if !strings.Contains(shown, `"maxReceiveCount":3`) || !strings.Contains(shown, "queue_2E1-dlq.fifo") ||
+				!strings.Contains(shown, "queue_2E2.fifo") {
 				t.Errorf("the queue is %s", shown)
 			}
 			subscribed := must(t, "topic", "show", "topic_2E1.fifo", "--endpoint", endpoint(base, nodes))
@@ -240,9 +242,9 @@ func TestDevServiceBusConfig(t *testing.T) {
 			}
 		}
 	}
-	write(`"ForwardTo":"queue.2"`)
+	write(`"ForwardTo":"a b"`)
 	out, code := tool(t, "dev", "--servicebus-config", config)
-	if code != 2 || !strings.Contains(out, "queue queue.1: The property ForwardTo cannot be 'queue.2' here. It must be empty.") {
+	if code != 2 || !strings.Contains(out, "queue queue.1: The property ForwardTo cannot be 'a b' here. It must be") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

@@ -123,8 +123,9 @@ func TestMigrateFromServiceBus(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the nodes have ended
 	config := filepath.Join(t.TempDir(), "Config.json")
 	text := `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"eu/orders","Properties":{"LockDuration":"PT30S",` +
-		`"MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"jobs"}},{"Name":"jobs"}],"Topics":[{"Name":"news","Properties":{` +
-		`"DefaultMessageTimeToLive":"PT1H"},"Subscriptions":[{"Name":"all","Properties":{"RequiresSession":true,"ForwardTo":"jobs"},` +
+		`"MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"jobs"}},{"Name":"jobs","Properties":{` +
+		`"ForwardDeadLetteredMessagesTo":"none"}}],"Topics":[{"Name":"news","Properties":{"DefaultMessageTimeToLive":"PT1H"},` +
+		`"Subscriptions":[{"Name":"all","Properties":{"RequiresSession":true,"ForwardTo":"jobs","ForwardDeadLetteredMessagesTo":"news"},` +
 		`"Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}},` +
 		`{"Name":"c","Properties":{"FilterType":"Correlation","CorrelationFilter":{"Label":"l","Properties":{"n":5,"b":true}},` +
 		`"Action":{"SqlExpression":"SET x = 1"}}}]}]}]}]}}`
@@ -135,9 +136,10 @@ func TestMigrateFromServiceBus(t *testing.T) {
 	plan := must(t, "migrate", "from-servicebus", "--config", config, "--endpoint", from) // with its notes
 	for _, line := range []string{
 		"create the queue eu_2Forders.fifo\n", "set RedrivePolicy of the queue eu_2Forders.fifo\n", "create the queue jobs-dlq.fifo\n",
-		"the queue eu/orders gets the default of ForwardTo: The property ForwardTo cannot be 'jobs' here.",
-		"create the topic news.fifo\n", "subscribe news_2FSubscriptions_2Fall.fifo to news.fifo\n",
-		"the subscription news/Subscriptions/all gets the default of ForwardTo",
+		"subscribe news_2FSubscriptions_2Fall.fifo to news.fifo\n", "set ForwardTo of the queue eu_2Forders.fifo\n",
+		"set ForwardDeadLetteredMessagesTo, ForwardTo of the queue news_2FSubscriptions_2Fall.fifo\n",
+		"the queue jobs does not forward to none, which is not among the entities",
+		"create the topic news.fifo\n", "create the queue eu_2Forders-transferdlq.fifo\n",
 	} {
 		if !strings.Contains(plan, line) {
 			t.Errorf("no %q in the plan:\n%s", line, plan)

@@ -108,6 +108,14 @@ func ForwardTarget(forwardTo string) (name string, topic bool) {
 	return strings.CutPrefix(forwardTo, topicPrefix)
 }
 
+// ForwardValue is the inverse of ForwardTarget.
+func ForwardValue(name string, topic bool) string {
+	if topic {
+		return topicPrefix + name
+	}
+	return name
+}
+
 // Withheld is the reason for which receives from a queue get no messages.
 type Withheld uint8
 

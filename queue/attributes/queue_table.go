@@ -220,11 +220,11 @@ func forwardValue(field func(*Queue) *string) attribute[Queue] {
 			name, topic := ForwardTarget(s.value)
 			stem, fifo := strings.CutSuffix(name, ".fifo")
 			most := limits.TopicNameLengthMax
-			if !topic {
+			switch {
+			case fifo:
+				most = limits.FIFONameLengthMax
+			case !topic:
 				most = limits.QueueNameLengthMax
-				if fifo {
-					most = limits.FIFONameLengthMax
-				}
 			}
 			if s.value != "" && (fifo != a.FIFO || !isTopicName(stem) || len(name) > most) {
 				return s.invalid("")

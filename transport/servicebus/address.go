@@ -11,6 +11,7 @@ import (
 const (
 	suffixManagement = "/$management"
 	suffixDeadLetter = "/$deadletterqueue"
+	suffixTransfer   = "/$transfer" // before suffixDeadLetter
 	tokenNode        = "$cbs"
 )
 
@@ -20,6 +21,7 @@ type address struct {
 	tokens     bool   // $cbs
 	management bool
 	deadLetter bool // the dead-letter queue of path
+	transfer   bool // the transfer dead-letter queue, if deadLetter is set
 }
 
 // readAddress reads an address, which may be a URI.
@@ -33,7 +35,9 @@ func readAddress(v wire.Value) (a address, ok bool) {
 		return address{tokens: true}, true
 	}
 	text, a.management = cutSuffix(text, suffixManagement)
-	text, a.deadLetter = cutSuffix(text, suffixDeadLetter)
+	if text, a.deadLetter = cutSuffix(text, suffixDeadLetter); a.deadLetter {
+		text, a.transfer = cutSuffix(text, suffixTransfer)
+	}
 	a.path = text
 	return a, text != ""
 }
@@ -53,6 +57,8 @@ func (a *address) key() string {
 	switch {
 	case a.tokens:
 		return tokenNode
+	case a.transfer:
+		key += suffixTransfer + suffixDeadLetter
 	case a.deadLetter:
 		key += suffixDeadLetter
 	}

@@ -82,6 +82,8 @@ func (a *attachment) accept(clientSends bool) error {
 		return a.acceptSender(&at, found, caller)
 	case found.resource.Topic != "":
 		return failure(notAllowed, "Nothing can be received from a topic. Receive from its subscriptions.")
+	case found.forwards:
+		return failure(notAllowed, "Cannot create a message receiver on an entity with auto-forwarding enabled.")
 	}
 	return a.acceptReceiver(&at, found, caller)
 }
@@ -93,6 +95,7 @@ type found struct {
 	topic        string           // of the subscription
 	needsSession bool             // of each message that is sent
 	bytesMax     int64            // of such a message
+	forwards     bool
 }
 
 // subject returns the resource of a permission. Rules are a matter of the topic.
@@ -122,7 +125,10 @@ func (a *attachment) find(at *address, caller auth.Identity) (f found, err error
 
 func findIn(v queue.View, at *address, scope *service.Scope) (f found, err error) {
 	e, ok := lookup.In{View: v, Owner: scope.Caller()}.Find(at.path)
-	if ok && at.deadLetter {
+	switch {
+	case ok && at.transfer && e.Kind != lookup.Topic:
+		e.Name = queue.TransferDeadLetterName(e.Name)
+	case ok && at.deadLetter:
 		e.Name = v.DeadLetterQueue(e.Name) // empty for a topic
 	}
 	if !ok || e.Name == "" {
@@ -141,7 +147,8 @@ func findIn(v queue.View, at *address, scope *service.Scope) (f found, err error
 	if refused != nil {
 		return found{}, refusalOf(refused)
 	}
-	f.resource, f.needsSession, f.bytesMax = service.Resource{Name: e.Name}, !attributes.GroupOptional, attributes.MaximumMessageSize
+	f = found{resource: service.Resource{Name: e.Name}, needsSession: !attributes.GroupOptional, bytesMax: attributes.MaximumMessageSize,
+		forwards: attributes.ForwardTo != ""}
 	if e.Kind == lookup.Subscription && !at.deadLetter {
 		f.subscription, f.topic = e.Path, e.Topic
 	}

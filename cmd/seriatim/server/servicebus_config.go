@@ -64,7 +64,8 @@ func checkEntities(c *emulator.Config) (err error) {
 	return err
 }
 
-// createEntities creates the entities of the configuration that do not exist yet.
+// createEntities creates the entities of the configuration that do not exist yet. Those to which others
+// forward come first.
 func (f *devFlags) createEntities(ctx context.Context) error {
 	if len(f.entities.Queues)+len(f.entities.Topics) == 0 {
 		return nil
@@ -79,15 +80,17 @@ func (f *devFlags) createEntities(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, entityWait)
 	defer cancel()
-	for _, e := range f.entities.Queues {
+	for _, t := range f.entities.Topics {
+		if err := c.create(ctx, client.Topic, t); err != nil {
+			return err
+		}
+	}
+	for _, e := range description.InOrder(f.entities.Queues) {
 		if err := c.create(ctx, client.Queue, e); err != nil {
 			return err
 		}
 	}
 	for _, t := range f.entities.Topics {
-		if err := c.create(ctx, client.Topic, t); err != nil {
-			return err
-		}
 		for _, s := range t.Subscriptions {
 			s.Path = entity.Subscription(t.Path, s.Path)
 			if err := c.create(ctx, client.Subscription, s); err != nil {

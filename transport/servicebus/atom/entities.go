@@ -24,6 +24,9 @@ func (c *call) checkPath(path string) error {
 		strconv.Itoa(entity.PathLengthMax) + " characters, a subscription " + strconv.Itoa(entity.SubscriptionLengthMax) + ".")
 }
 
+// anonymous reports whether the caller is not known, though the cluster knows its callers.
+func (c *call) anonymous() bool { return c.Backend.Authorizer != nil && c.Identity.Account == "" }
+
 // locate finds an entity. If there is none, its kind is zero and its name that of a new one. There is no
 // search for an unauthenticated caller.
 func (c *call) locate(path string) (lookup.Entity, error) {
@@ -31,7 +34,7 @@ func (c *call) locate(path string) (lookup.Entity, error) {
 		return lookup.Entity{}, err
 	}
 	e := lookup.Entity{Path: path, Name: c.Scope.Own(entity.QueueName(path))}
-	if c.Backend.Authorizer != nil && c.Identity.Account == "" {
+	if c.anonymous() {
 		return e, nil
 	}
 	err := c.Read(c.ctx, func(v queue.View) error {

@@ -63,6 +63,7 @@ type call struct {
 	ctx   context.Context
 	query url.Values
 	path  string // of the entity
+	token sas.Token
 }
 
 // ServeHTTP serves one request.
@@ -87,7 +88,7 @@ func (c *call) serve() error {
 		unverified.From(c.ctx).Verified()
 	}
 	of, path := parsePath(c.r.URL.Path)
-	c.path = path
+	c.path, c.token = path, token
 	if err := sas.CheckCovers(&token, path); err != nil {
 		return err
 	}

@@ -101,6 +101,7 @@ func TestTokens(t *testing.T) {
 	}
 	f.token = sign(f.url, accountKey)
 	t.Run("topics", func(t *testing.T) { testTopicPermissions(t, f, user) })
+	t.Run("forwarding", func(t *testing.T) { testForwardTokens(t, f, user) })
 	t.Run("audience", func(t *testing.T) { testAudienceOfList(t, f) })
 	t.Run("pages", func(t *testing.T) { testPages(t, f) })
 	t.Run("client", func(t *testing.T) { testClient(t, f) })

@@ -26,6 +26,7 @@ type queueState struct {
 	active, scheduled   int64
 	deadLetters, length int64 // length in bytes
 	dropFaulty          bool  // of a subscription
+	transferDeadLetters int64
 }
 
 // readQueue reads the state of a queue whose name is qualified.
@@ -46,12 +47,20 @@ func readQueue(v queue.View, qualified string) (queueState, *queue.Error) {
 	s.created, s.updated = timeOf(listed, "CreatedTimestamp"), timeOf(listed, "LastModifiedTimestamp")
 	s.active, s.scheduled, s.length = stats.Visible+stats.NotVisible+stats.Deferred, stats.Delayed, stats.Bytes
 	if target := v.DeadLetterQueue(qualified); target != "" {
-		if dead, err := v.Stats(target); err == nil { // the queue may be missing
-			s.deadLetters = dead.Visible + dead.NotVisible + dead.Deferred + dead.Delayed
-			s.length += dead.Bytes
-		}
+		s.deadLetters = s.count(v, target)
 	}
+	s.transferDeadLetters = s.count(v, queue.TransferDeadLetterName(qualified))
 	return s, nil
+}
+
+// count adds the bytes of a dead-letter queue, which may be missing, and returns its messages.
+func (s *queueState) count(v queue.View, name string) int64 {
+	dead, missing := v.Stats(name)
+	if missing != nil {
+		return 0
+	}
+	s.length += dead.Bytes
+	return dead.Visible + dead.NotVisible + dead.Deferred + dead.Delayed
 }
 
 // timeOf returns an attribute in seconds since 1970 as a time of XML.
@@ -65,21 +74,24 @@ func timeOf(listed []queue.Attribute, name string) string {
 }
 
 // properties returns the elements of the description of a queue or a subscription, in the order of
-// Service Bus.
-func (s *queueState) properties(of *description.Schema[description.Queue]) []document.Element {
+// Service Bus. Targets of forwarding are URLs of a namespace.
+func (s *queueState) properties(namespace string, of *description.Schema[description.Queue]) []document.Element {
 	q := description.Of(&s.attributes)
 	q.DropFaulty = s.dropFaulty
 	isQueue := of == &description.Queues
 	var list []document.Element
 	add := func(name, value string) { list = append(list, document.Text(name, value)) }
 	for _, p := range of.List(&q) {
+		if p.Name == attributes.NameForwardTo || p.Name == attributes.NameForwardDeadLetters {
+			p.Value = namespace + p.Value
+		}
 		add(p.Name, p.Value)
 		switch p.Name {
 		case "EnableBatchedOperations":
 			if isQueue {
 				add("SizeInBytes", strconv.FormatInt(s.length, 10))
 			}
-			add("MessageCount", strconv.FormatInt(s.active+s.scheduled+s.deadLetters, 10))
+			add("MessageCount", strconv.FormatInt(s.active+s.scheduled+s.deadLetters+s.transferDeadLetters, 10))
 		case "IsAnonymousAccessible":
 			add("AuthorizationRules", "")
 		case "Status":
@@ -89,7 +101,7 @@ func (s *queueState) properties(of *description.Schema[description.Queue]) []doc
 			if isQueue {
 				add("SupportOrdering", "true")
 			}
-			list = append(list, countDetails(s.active, s.deadLetters, s.scheduled))
+			list = append(list, countDetails(s.active, s.deadLetters, s.scheduled, s.transferDeadLetters))
 		case "AutoDeleteOnIdle":
 			if !isQueue {
 				add("EntityAvailabilityStatus", "Available")
@@ -101,7 +113,7 @@ func (s *queueState) properties(of *description.Schema[description.Queue]) []doc
 	return list
 }
 
-func countDetails(active, deadLetters, scheduled int64) document.Element {
+func countDetails(active, deadLetters, scheduled, transferDeadLetters int64) document.Element {
 	e := document.Text("CountDetails", "")
 	e.Attrs = []xml.Attr{{Name: xml.Name{Local: "xmlns:d2p1"}, Value: countsSpace}}
 	for _, n := range []struct {
@@ -109,7 +121,7 @@ func countDetails(active, deadLetters, scheduled int64) document.Element {
 		count int64
 	}{
 		{"ActiveMessageCount", active}, {"DeadLetterMessageCount", deadLetters}, {"ScheduledMessageCount", scheduled},
-		{"TransferMessageCount", 0}, {"TransferDeadLetterMessageCount", 0},
+		{"TransferMessageCount", 0}, {"TransferDeadLetterMessageCount", transferDeadLetters},
 	} {
 		// SDKs read 32 bits.
 		e.Children = append(e.Children, document.Text("d2p1:"+n.name, strconv.FormatInt(min(n.count, math.MaxInt32), 10)))
@@ -119,10 +131,13 @@ func countDetails(active, deadLetters, scheduled int64) document.Element {
 
 // entryOf returns the entry of a queue.
 func (c *call) entryOf(s *queueState) entry {
-	e := c.newEntry(s.path, s.path, document.Description("QueueDescription", s.properties(&description.Queues)))
+	e := c.newEntry(s.path, s.path, document.Description("QueueDescription", s.properties(c.namespace(), &description.Queues)))
 	e.Published, e.Updated = s.created, s.updated
 	return e
 }
+
+// namespace returns the URL of the namespace in the form that SDKs give it.
+func (c *call) namespace() string { return "sb://" + c.r.Host + "/" }
 
 // newEntry returns an entry for a path of the namespace.
 func (c *call) newEntry(path, title string, about document.Element) entry {

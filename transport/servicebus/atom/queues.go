@@ -37,7 +37,10 @@ func (c *call) getQueue(qualified string) error {
 // createQueue creates a queue. taken reports that another entity has its name.
 func (c *call) createQueue(qualified string, taken bool, given *document.Element) error {
 	q := description.Default()
-	wrong := set(&description.Queues, &q, given)
+	wrong, err := c.describe(&description.Queues, &q, given)
+	if err != nil {
+		return err
+	}
 	if err := c.begin(createQueue, qualified, service.QueueNeeds(qualified, c.attributesOf(qualified, q))...); err != nil {
 		return err
 	}
@@ -63,24 +66,23 @@ func (c *call) attributesOf(qualified string, q description.Queue) []queue.Attri
 	return q.Attributes(c.Backend.Names.QueueARN(queue.ImplicitDeadLetterName(qualified)))
 }
 
-// addQueue creates a queue and its dead-letter queue, and executes more, nil for nothing. If the state
+// addQueue creates a queue and its dead-letter queues, and executes more, nil for nothing. If the state
 // machine refuses a step, it removes what it has created.
 func (c *call) addQueue(qualified string, q description.Queue, more queue.Command) error {
-	dead := queue.ImplicitDeadLetterName(qualified)
-	steps := []queue.Command{
-		&queue.CreateQueue{Queue: dead, Attributes: q.DeadLetterAttributes()},
-		&queue.CreateQueue{Queue: qualified, Attributes: c.attributesOf(qualified, q)},
-	}
-	var exist [2]bool
+	created := map[string]bool{}
+	var steps []queue.Command
 	if err := c.Read(c.ctx, func(v queue.View) error {
-		exist = [2]bool{v.QueueExists(dead), v.QueueExists(qualified)}
+		for _, dead := range deadLetterNames(qualified, &q) {
+			if created[dead] = !v.QueueExists(dead); created[dead] {
+				steps = append(steps, &queue.CreateQueue{Queue: dead, Attributes: q.DeadLetterAttributes()})
+			}
+		}
+		created[qualified] = !v.QueueExists(qualified)
 		return nil
 	}); err != nil {
 		return err
 	}
-	if exist[0] {
-		steps = steps[1:]
-	}
+	steps = append(steps, &queue.CreateQueue{Queue: qualified, Attributes: c.attributesOf(qualified, q)})
 	if more != nil {
 		steps = append(steps, more)
 	}
@@ -97,11 +99,20 @@ func (c *call) addQueue(qualified string, q description.Queue, more queue.Comman
 		if err != nil {
 			return err
 		}
-		if name := step.QueueName(); name == dead || name == qualified && !exist[1] {
+		if name := step.QueueName(); created[name] {
 			undo = append(undo, &queue.DeleteQueue{Queue: name})
 		}
 	}
 	return nil
+}
+
+// deadLetterNames returns the names of the built-in dead-letter queues of a queue.
+func deadLetterNames(qualified string, q *description.Queue) []string {
+	names := []string{queue.ImplicitDeadLetterName(qualified)}
+	if q.Forwards() {
+		names = append(names, queue.TransferDeadLetterName(qualified))
+	}
+	return names
 }
 
 // answerQueue answers with the present state of a queue.
@@ -116,10 +127,9 @@ func (c *call) answerQueue(status int, qualified string) error {
 // change is a change of a queue.
 type change struct {
 	attributes []queue.Attribute
-	// deadLetters is the built-in dead-letter queue if it has to be created, or if its lock changes.
-	deadLetters string
-	create      bool
-	to          description.Queue
+	create     []string // built-in dead-letter queues
+	locks      []string // those whose locks change
+	to         description.Queue
 	// subscription has the attribute of the subscription, if it changes.
 	subscription []queue.Attribute
 }
@@ -144,11 +154,11 @@ func (c *call) changeQueue(of *description.Schema[description.Queue], e *lookup.
 	if len(planned.subscription) > 0 {
 		needs = append(needs, setSubscriptionAttributes.on(e.Topic))
 	}
-	switch {
-	case planned.create:
-		needs = append(needs, createQueue.on(planned.deadLetters))
-	case planned.deadLetters != "":
-		needs = append(needs, setQueueAttributes.on(planned.deadLetters))
+	for _, name := range planned.create {
+		needs = append(needs, createQueue.on(name))
+	}
+	for _, name := range planned.locks {
+		needs = append(needs, setQueueAttributes.on(name))
 	}
 	if err := c.PermitAll(c.ctx, needs); err != nil {
 		return err
@@ -171,15 +181,20 @@ func (c *call) changeQueue(of *description.Schema[description.Queue], e *lookup.
 // plan compares a description with a queue.
 func (c *call) plan(of *description.Schema[description.Queue], e *lookup.Entity, given *document.Element) (planned change, err error) {
 	qualified := e.Name
+	var before description.Queue
 	err = c.Read(c.ctx, func(v queue.View) error {
 		current, refused := v.Typed(qualified)
 		if refused != nil {
 			return refused
 		}
-		before := description.Of(&current)
+		before = description.Of(&current)
 		before.DropFaulty = dropsFaulty(v, e.ARN)
 		planned.to = before
+		planned.to.ForwardTo, planned.to.ForwardDeadLetters = description.Forward{}, description.Forward{} // unless given
 		if err := set(of, &planned.to, given); err != nil {
+			return err
+		}
+		if err := c.resolve(v, &planned.to, &before); err != nil {
 			return err
 		}
 		if err := of.CheckFixed(&planned.to, &before); err != nil {
@@ -197,32 +212,47 @@ func (c *call) plan(of *description.Schema[description.Queue], e *lookup.Entity,
 		if planned.to.DropFaulty != before.DropFaulty {
 			planned.subscription = []queue.Attribute{{Name: description.FilterErrors, Value: strconv.FormatBool(!planned.to.DropFaulty)}}
 		}
-		if target == built {
-			exists := v.QueueExists(built)
-			planned.create = !exists && planned.to.MaxDeliveryCount != before.MaxDeliveryCount
-			if planned.create || exists && planned.to.LockSeconds != before.LockSeconds {
-				planned.deadLetters = built
-			}
-		}
+		planned.deadLetters(v, built, target == built, planned.to.MaxDeliveryCount != before.MaxDeliveryCount, &before)
+		planned.deadLetters(v, queue.TransferDeadLetterName(qualified), true, planned.to.Forwards(), &before)
 		return nil
 	})
+	if err == nil {
+		err = c.checkTokens(&planned.to, &before)
+	}
 	return planned, err
 }
 
-// changeDeadLetters creates the dead-letter queue or changes its lock.
-func (c *call) changeDeadLetters(planned *change) (err error) {
+// deadLetters plans for a built-in dead-letter queue that is the one in use: it is created if it is needed
+// now, and has the lock of the queue.
+func (p *change) deadLetters(v queue.View, name string, inUse, needed bool, before *description.Queue) {
+	exists := v.QueueExists(name)
 	switch {
-	case planned.deadLetters == "":
-	case planned.create:
-		_, err = c.Submit(c.ctx, &queue.CreateQueue{Queue: planned.deadLetters, Attributes: planned.to.DeadLetterAttributes()})
-	default:
-		list := slices.DeleteFunc(planned.to.DeadLetterAttributes(), func(a queue.Attribute) bool { return a.Name != "VisibilityTimeout" })
-		_, err = c.Submit(c.ctx, &queue.SetQueueAttributes{Queue: planned.deadLetters, Attributes: list})
+	case !inUse:
+	case !exists && needed:
+		p.create = append(p.create, name)
+	case exists && p.to.LockSeconds != before.LockSeconds:
+		p.locks = append(p.locks, name)
 	}
-	return err
 }
 
-// deleteQueue deletes a queue and the dead-letter queue that only this queue uses.
+// changeDeadLetters creates dead-letter queues and changes locks.
+func (c *call) changeDeadLetters(planned *change) error {
+	for _, name := range planned.create {
+		if _, err := c.Submit(c.ctx, &queue.CreateQueue{Queue: name, Attributes: planned.to.DeadLetterAttributes()}); err != nil {
+			return err
+		}
+	}
+	list := slices.DeleteFunc(planned.to.DeadLetterAttributes(), func(a queue.Attribute) bool { return a.Name != "VisibilityTimeout" })
+	for _, name := range planned.locks {
+		if _, err := c.Submit(c.ctx, &queue.SetQueueAttributes{Queue: name, Attributes: list}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteQueue deletes a queue, its transfer dead-letter queue, and the dead-letter queue that only this
+// queue uses.
 func (c *call) deleteQueue(qualified string) error {
 	if err := c.begin(deleteQueue, qualified); err != nil {
 		return err
@@ -238,9 +268,9 @@ func (c *call) deleteQueue(qualified string) error {
 	return nil
 }
 
-// deleted returns the queue, and the dead-letter queue if it is deleted with it, in the order of their
+// deleted returns the queue, and the dead-letter queues that are deleted with it, in the order of their
 // deletion: a repeated request finishes what a failed one began. The caller must be permitted to delete
-// both.
+// all of them.
 func (c *call) deleted(qualified string) (names []string, err error) {
 	if err := c.Read(c.ctx, func(v queue.View) error {
 		if !v.QueueExists(qualified) {
@@ -249,6 +279,9 @@ func (c *call) deleted(qualified string) (names []string, err error) {
 		dead := queue.ImplicitDeadLetterName(qualified)
 		if sources, err := v.DeadLetterSources(dead, "", 2); err == nil && slices.Equal(sources, []string{qualified}) {
 			names = append(names, dead)
+		}
+		if transfer := queue.TransferDeadLetterName(qualified); v.QueueExists(transfer) {
+			names = append(names, transfer)
 		}
 		return nil
 	}); err != nil {

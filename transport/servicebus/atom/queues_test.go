@@ -223,7 +223,6 @@ func TestRefusals(t *testing.T) {
 		"a rule":              {put("/t/subscriptions/s/Rules/r", describing("RuleDescription", "")), 404, "SubCode=40400."},
 		"an unknown property": {f.put("r1", "<Colour>red</Colour>"), 400, "There is no property Colour."},
 		"a property twice":    {f.put("r1", "<Status>Active</Status><Status>Active</Status>"), 400, "given twice"},
-		"forwarding":          {f.put("r1", "<ForwardTo>x</ForwardTo>"), 400, "The property ForwardTo cannot be"},
 		"authorization rules": {f.put("r1", "<AuthorizationRules><AuthorizationRule/></AuthorizationRules>"), 400,
 			"AuthorizationRules cannot be"},
 		"a short window": {f.put("r1", "<DuplicateDetectionHistoryTimeWindow>PT19S</DuplicateDetectionHistoryTimeWindow>"), 400,

@@ -73,7 +73,8 @@ func isGone(err error) bool {
 // entryOfSubscription returns the entry of a subscription.
 func (c *call) entryOfSubscription(e *lookup.Entity, s *queueState) entry {
 	_, name, _ := entity.SplitSubscription(e.Path)
-	one := c.newEntry(e.Path, name, document.Description("SubscriptionDescription", s.properties(&description.Subscriptions)))
+	about := document.Description("SubscriptionDescription", s.properties(c.namespace(), &description.Subscriptions))
+	one := c.newEntry(e.Path, name, about)
 	one.Published, one.Updated = s.created, s.updated
 	return one
 }
@@ -170,7 +171,10 @@ func defaultRule(given *document.Element) (rules.Definition, error) {
 // repeated request finishes what a failed one began. A subscription whose queue was deleted goes first.
 func (c *call) createSubscription(e *lookup.Entity, given *document.Element, rule rules.Definition) error {
 	q := description.DefaultSubscription()
-	wrong := set(&description.Subscriptions, &q, given)
+	wrong, err := c.describe(&description.Subscriptions, &q, given)
+	if err != nil {
+		return err
+	}
 	names := c.Backend.Names
 	cmd := &queue.Subscribe{
 		Topic: e.Topic, Endpoint: names.QueueARN(e.Name), Queue: e.Name,

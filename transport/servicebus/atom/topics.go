@@ -63,7 +63,7 @@ func (c *call) entryOfTopic(s *topicState) entry {
 			add("UpdatedAt", s.updated)
 			add("AccessedAt", never)
 			add("SupportOrdering", "true")
-			list = append(list, countDetails(0, 0, s.scheduled))
+			list = append(list, countDetails(0, 0, s.scheduled, 0))
 			add("SubscriptionCount", strconv.Itoa(s.subscriptions))
 		case "EnablePartitioning":
 			add("EntityAvailabilityStatus", "Available")

@@ -118,7 +118,7 @@ func TestSubscriptionLife(t *testing.T) {
 	want(t, f.putSubscription("News/Subscriptions/none", "", "If-Match", "*"), http.StatusNotFound)
 	for properties, text := range map[string]string{
 		"<RequiresSession>false</RequiresSession>":                   "of an existing Subscription can't be changed",
-		"<ForwardTo>x</ForwardTo>":                                   "ForwardTo cannot be",
+		"<ForwardTo>x</ForwardTo>":                                   "The auto forwarding destination entity does not exist",
 		"<RequiresDuplicateDetection>1</RequiresDuplicateDetection>": "There is no property RequiresDuplicateDetection",
 	} {
 		want(t, f.putSubscription("News/Subscriptions/All.1", properties, "If-Match", "*"), http.StatusBadRequest, text)

@@ -2,6 +2,7 @@ package description
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,9 +64,10 @@ func TestRoundTrip(t *testing.T) {
 		if refused := Queues.SetAll(&read, Queues.List(&q)); len(refused) != 0 {
 			t.Fatal(refused)
 		}
-		if read != q {
+		if q.ForwardTo.Topic, q.ForwardDeadLetters.Topic = false, false; read != q { // a description does not say so
 			t.Fatalf("%+v was read as %+v", q, read)
 		}
+		q = Of(&made)
 		changed := drawn(t, "changes")
 		changed.DuplicateDetection, changed.Session, changed.Partitioned = q.DuplicateDetection, q.Session, q.Partitioned
 		if wrong := Queues.CheckFixed(&changed, &q); wrong != nil {
@@ -89,10 +91,14 @@ func drawn(t *rapid.T, label string) Queue {
 		WindowSeconds:     rapid.Int64Range(20, 7*day).Draw(t, label),
 		MaxDeliveryCount:  rapid.SampledFrom([]int64{1, 3, 10, 1000}).Draw(t, label),
 		Partitioned:       on.Draw(t, label), Status: attributes.Status(rapid.Uint8Range(0, 3).Draw(t, label)),
-		MessageKilobytes: rapid.Int64Range(1, kilobytesMax).Draw(t, label),
-		SizeMegabytes:    rapid.SampledFrom([]int64{1, 1024, megabytesMax}).Draw(t, label),
+		MessageKilobytes:   rapid.Int64Range(1, kilobytesMax).Draw(t, label),
+		SizeMegabytes:      rapid.SampledFrom([]int64{1, 1024, megabytesMax}).Draw(t, label),
+		ForwardTo:          forwards.Draw(t, label),
+		ForwardDeadLetters: forwards.Draw(t, label),
 	}
 }
+
+var forwards = rapid.SampledFrom([]Forward{{}, {"orders", false}, {"eu/all.v2-dlq", false}, {"news", true}})
 
 // TestQueuesOfOthers reads and changes a queue that no Service Bus client made.
 func TestQueuesOfOthers(t *testing.T) {
@@ -132,7 +138,10 @@ func TestSetRefuses(t *testing.T) {
 		{"MaxDeliveryCount", "0", "between 1 and 1000"},
 		{"MaxMessageSizeInKilobytes", "1025", "between 1 and 1024"},
 		{"Colour", "red", "There is no property Colour."},
-		{"ForwardTo", "orders", "The property ForwardTo cannot be 'orders' here. It must be empty."},
+		{"ForwardTo", "a//b", "The property ForwardTo cannot be 'a//b' here. It must be the path or the URL of a queue or a topic."},
+		{"ForwardTo", "sb://h/news/Subscriptions/all", "of a queue or a topic."},
+		{"ForwardDeadLetteredMessagesTo", "https://h/", "of a queue or a topic."},
+		{"ForwardDeadLetteredMessagesTo", "https://h/%zz", "of a queue or a topic."},
 		{"Status", "Restoring",
 			"The property Status cannot be 'Restoring' here. It must be one of Active, Disabled, SendDisabled, ReceiveDisabled."},
 		{"AutoDeleteOnIdle", "PT5M", "It must be " + unlimited},
@@ -184,11 +193,44 @@ func TestDeadLetterAttributes(t *testing.T) {
 
 func TestEntity(t *testing.T) {
 	t.Parallel()
-	e := Entity{Path: "q", Properties: []Property{{"LockDuration", "PT5S"}, {"ForwardTo", "x"}, {"RequiresSession", "true"}}}
+	e := Entity{Path: "q", Properties: []Property{{"LockDuration", "PT5S"}, {"ForwardTo", "a b"}, {"RequiresSession", "true"}}}
 	want := Default()
 	want.LockSeconds, want.Session = 5, true
 	if q, refused := e.Queue(); q != want || len(refused) != 1 || refused[0].Property != "ForwardTo" {
 		t.Errorf("got %+v, %v", q, refused)
+	}
+}
+
+// TestForwards reads targets.
+func TestForwards(t *testing.T) {
+	t.Parallel()
+	for value, path := range map[string]string{
+		"orders": "orders", "/eu/Orders.1/": "eu/Orders.1", "sb://h:5671/eu/orders": "eu/orders",
+		"https://h.example/orders/?api-version=1": "orders", "": "",
+	} {
+		q := Default()
+		if err := Queues.Set(&q, "ForwardTo", value); err != nil || q.ForwardTo != (Forward{Path: path}) || q.Forwards() != (path != "") {
+			t.Errorf("%s: %v, %+v", value, err, q)
+		}
+	}
+}
+
+// TestInOrder orders queues, also those whose targets are missing or go in a circle.
+func TestInOrder(t *testing.T) {
+	t.Parallel()
+	queues := []Entity{
+		{Path: "a", Properties: []Property{{"ForwardTo", "C"}}},
+		{Path: "b", Properties: []Property{{"ForwardDeadLetteredMessagesTo", "sb://h/a"}, {"ForwardTo", "none"}}},
+		{Path: "c", Properties: []Property{{"ForwardTo", "d"}}},
+		{Path: "d", Properties: []Property{{"ForwardTo", "a"}}},
+		{Path: "e", Properties: []Property{{"ForwardTo", "a b"}}},
+	}
+	var got []string
+	for _, e := range InOrder(queues) {
+		got = append(got, e.Path)
+	}
+	if !slices.Equal(got, []string{"d", "c", "a", "b", "e"}) {
+		t.Errorf("got %v", got)
 	}
 }
 
@@ -237,7 +279,7 @@ func TestTopicsAndSubscriptionsRefuse(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]string{
-		"ForwardTo": "orders", "RequiresDuplicateDetection": "true", "EnablePartitioning": "true", "Status": "SendDisabled",
+		"ForwardTo": "a//b", "RequiresDuplicateDetection": "true", "EnablePartitioning": "true", "Status": "SendDisabled",
 		"DeadLetteringOnFilterEvaluationExceptions": "no", "MaxSizeInMegabytes": "1024",
 	} {
 		if err := Subscriptions.Set(&q, name, value); err == nil || q != Default() {

@@ -1,6 +1,10 @@
 package description
 
-import "github.com/seriatimq/seriatim/queue/rules"
+import (
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/rules"
+)
 
 // Entity is an entity with the properties that are not left to their defaults.
 type Entity struct {
@@ -20,6 +24,33 @@ func (e *Entity) HasRules() bool {
 func (e *Entity) Queue() (q Queue, refused []*Refused) {
 	q = Default()
 	return q, Queues.SetAll(&q, e.Properties)
+}
+
+// InOrder returns queues in an order in which each queue follows those to which it forwards.
+func InOrder(queues []Entity) []Entity {
+	places := make(map[string]int, len(queues))
+	for i := range queues {
+		places[strings.ToLower(queues[i].Path)] = i
+	}
+	ordered, added := make([]Entity, 0, len(queues)), make([]bool, len(queues))
+	var add func(i int)
+	add = func(i int) {
+		if added[i] {
+			return
+		}
+		added[i] = true
+		q, _ := queues[i].Queue()
+		for _, to := range [2]Forward{q.ForwardTo, q.ForwardDeadLetters} {
+			if before, ok := places[strings.ToLower(to.Path)]; ok {
+				add(before)
+			}
+		}
+		ordered = append(ordered, queues[i])
+	}
+	for i := range queues {
+		add(i)
+	}
+	return ordered
 }
 
 // Topic is Queue for a topic.

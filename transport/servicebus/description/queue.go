@@ -26,12 +26,12 @@ var Queues = Schema[Queue]{"Queue", []property[Queue]{
 	constant[Queue]("AuthorizationRules", ""),
 	status(statusOfQueue, attributes.StatusActive, attributes.StatusDisabled, attributes.StatusSendDisabled,
 		attributes.StatusReceiveDisabled),
-	constant[Queue]("ForwardTo", ""),
+	forwardTo,
 	constant[Queue]("UserMetadata", ""),
 	neverIdle[Queue](),
 	fixed(flag("EnablePartitioning", func(q *Queue) *bool { return &q.Partitioned })),
 	constant[Queue]("EnableExpress", "false"),
-	constant[Queue]("ForwardDeadLetteredMessagesTo", ""),
+	forwardDeadLetters,
 	number("MaxMessageSizeInKilobytes", kilobytesMax, func(q *Queue) *int64 { return &q.MessageKilobytes }),
 }, []string{
 	"SizeInBytes", "MessageCount", "CreatedAt", "UpdatedAt", "AccessedAt", "SupportOrdering", "CountDetails", "EntityAvailabilityStatus",
@@ -47,9 +47,9 @@ var Subscriptions = Schema[Queue]{"Subscription", []property[Queue]{
 	maxDeliveryCount,
 	constant[Queue]("EnableBatchedOperations", "true"),
 	status(statusOfQueue, attributes.StatusActive, attributes.StatusDisabled, attributes.StatusReceiveDisabled),
-	constant[Queue]("ForwardTo", ""),
+	forwardTo,
 	constant[Queue]("UserMetadata", ""),
-	constant[Queue]("ForwardDeadLetteredMessagesTo", ""),
+	forwardDeadLetters,
 	neverIdle[Queue](),
 }, []string{
 	"MessageCount", "CreatedAt", "UpdatedAt", "AccessedAt", "CountDetails", "EntityAvailabilityStatus",
@@ -64,6 +64,9 @@ var (
 	timeToLive        = duration("DefaultMessageTimeToLive", secondsMax, func(q *Queue) *int64 { return &q.TimeToLiveSeconds })
 	deadLetterExpired = flag("DeadLetteringOnMessageExpiration", func(q *Queue) *bool { return &q.DeadLetterExpired })
 	maxDeliveryCount  = number("MaxDeliveryCount", policy.MaxReceiveCountMax, func(q *Queue) *int64 { return &q.MaxDeliveryCount })
+
+	forwardTo          = forward(attributes.NameForwardTo, func(q *Queue) *Forward { return &q.ForwardTo })
+	forwardDeadLetters = forward(attributes.NameForwardDeadLetters, func(q *Queue) *Forward { return &q.ForwardDeadLetters })
 )
 
 func dropFaulty(q *Queue) *bool { return &q.DropFaulty }
@@ -82,6 +85,8 @@ type Queue struct {
 	MessageKilobytes   int64
 	SizeMegabytes      int64 // 0: no limit, as subscriptions
 	DropFaulty         bool  // of a subscription: messages for which a rule fails
+	ForwardTo          Forward
+	ForwardDeadLetters Forward
 }
 
 const (
@@ -117,6 +122,7 @@ func Of(a *attributes.Queue) Queue {
 		TimeToLiveSeconds: a.TimeToLiveSeconds, DeadLetterExpired: a.DeadLetterExpired, WindowSeconds: a.Deduplication.WindowSeconds,
 		MaxDeliveryCount: deliveriesUnlimited, Partitioned: a.Deduplication.Scope == deduplication.ScopePartitionKey,
 		Status: a.Status, MessageKilobytes: a.MaximumMessageSize / 1024, SizeMegabytes: a.SizeMegabytesMax,
+		ForwardTo: forwardOf(a.ForwardTo), ForwardDeadLetters: forwardOf(a.ForwardDeadLetters),
 	}
 	if q.TimeToLiveSeconds == 0 {
 		q.TimeToLiveSeconds = a.RetentionSeconds
@@ -142,6 +148,8 @@ func (q Queue) Attributes(deadLetterARN string) []attributes.Attribute {
 		{Name: "DefaultTimeToLiveSeconds", Value: strconv.FormatInt(q.TimeToLiveSeconds, 10)},
 		{Name: "EntityStatus", Value: q.Status.String()},
 		{Name: "FifoQueue", Value: "true"},
+		{Name: attributes.NameForwardDeadLetters, Value: q.ForwardDeadLetters.attribute()},
+		{Name: attributes.NameForwardTo, Value: q.ForwardTo.attribute()},
 		{Name: "ImplicitDeadLetterQueue", Value: "true"},
 		{Name: "MaxSizeInMegabytes", Value: strconv.FormatInt(q.SizeMegabytes, 10)},
 		{Name: "MaximumMessageSize", Value: strconv.FormatInt(q.MessageKilobytes*1024, 10)},

@@ -3,8 +3,10 @@ package entity
 import "strings"
 
 const (
-	suffix     = ".fifo"
-	deadLetter = "-dlq" // ends the name of a built-in dead-letter queue before the suffix
+	suffix = ".fifo"
+	// These end the names of built-in dead-letter queues before the suffix.
+	deadLetter         = "-dlq"
+	transferDeadLetter = "-transferdlq"
 )
 
 // PathLengthMax bounds the paths of queues and topics, and SubscriptionLengthMax the names of
@@ -63,10 +65,7 @@ func plain(c byte) bool {
 // QueueName returns the name of the queue of a valid path.
 func QueueName(path string) string {
 	var name strings.Builder
-	last := len(path)
-	if endsWithDeadLetter(path) {
-		last -= len(deadLetter)
-	}
+	last := len(path) - builtIn(path)
 	for i := range len(path) {
 		switch c := path[i]; {
 		case c == '.':
@@ -89,10 +88,20 @@ func DeadLetterName(path string) string {
 	return strings.TrimSuffix(QueueName(path), suffix) + deadLetter + suffix
 }
 
-// endsWithDeadLetter reports whether a path ends like the name of a built-in dead-letter queue, in
-// any letter case.
-func endsWithDeadLetter(path string) bool {
-	return len(path) >= len(deadLetter) && strings.EqualFold(path[len(path)-len(deadLetter):], deadLetter)
+// TransferDeadLetterName is DeadLetterName for messages that could not be forwarded.
+func TransferDeadLetterName(path string) string {
+	return strings.TrimSuffix(QueueName(path), suffix) + transferDeadLetter + suffix
+}
+
+// builtIn returns the length of the end of a path that looks like that of a built-in dead-letter queue,
+// in any letter case, or 0.
+func builtIn(path string) int {
+	for _, end := range [2]string{deadLetter, transferDeadLetter} {
+		if len(path) >= len(end) && strings.EqualFold(path[len(path)-len(end):], end) {
+			return len(end)
+		}
+	}
+	return 0
 }
 
 // escaped returns the character whose escape a text begins with, 0 if there is none.

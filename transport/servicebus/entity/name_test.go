@@ -25,6 +25,9 @@ func TestQueueName(t *testing.T) {
 		"-dlq":                   "_2Ddlq.fifo",
 		"orders-dlq-dlq":         "orders-dlq_2Ddlq.fifo",
 		"orders-dlqs":            "orders-dlqs.fifo",
+		"orders-transferdlq":     "orders_2Dtransferdlq.fifo",
+		"a-TransferDLQ":          "a_2DTransferDLQ.fifo",
+		"orders_2Dtransferdlq":   "orders_5F2Dtransferdlq.fifo",
 		"orders_2Ddlq":           "orders_5F2Ddlq.fifo",
 		"news/Subscriptions/all": "news_2FSubscriptions_2Fall.fifo",
 	} {
@@ -38,7 +41,12 @@ func TestQueueName(t *testing.T) {
 	if got := DeadLetterName("a.b"); got != "a_2Eb-dlq.fifo" {
 		t.Errorf("the dead-letter queue is %s", got)
 	}
-	for _, name := range []string{"orders", "", ".fifo", "orders-dlq.fifo", "a_2D.fifo", "a_5Fb.fifo", "a_2F_2Fb.fifo", "a_2F.fifo"} {
+	if got := TransferDeadLetterName("a.b"); got != "a_2Eb-transferdlq.fifo" {
+		t.Errorf("the transfer dead-letter queue is %s", got)
+	}
+	for _, name := range []string{
+		"orders", "", ".fifo", "orders-dlq.fifo", "a-transferdlq.fifo", "a_2D.fifo", "a_5Fb.fifo", "a_2F_2Fb.fifo", "a_2F.fifo",
+	} {
 		if path, ok := OfQueue(name); ok {
 			t.Errorf("the queue %q belongs to %q", name, path)
 		}
@@ -73,7 +81,7 @@ func TestSplitSubscription(t *testing.T) {
 // texts draws texts that have escapes and their parts.
 var texts = rapid.Custom(func(t *rapid.T) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{
-		"a", "Z", "9", "_", "-", ".", "/", "2", "5", "D", "E", "F", "_2E", "_5F", "_2D", "dlq", "-dlq", "-DLQ",
+		"a", "Z", "9", "_", "-", ".", "/", "2", "5", "D", "E", "F", "_2E", "_5F", "_2D", "dlq", "-dlq", "-DLQ", "-transferdlq",
 	}), 1, 12).Draw(t, "parts"), "")
 })
 
@@ -88,7 +96,7 @@ func TestOneToOne(t *testing.T) {
 				t.Fatalf("%s has the queue %s, which belongs to %q, %v", path, name, back, ok)
 			}
 			base := strings.TrimSuffix(name, suffix)
-			if strings.HasSuffix(base, deadLetter) || strings.ContainsFunc(base, func(c rune) bool { return !plain(byte(c)) }) {
+			if builtIn(base) > 0 || strings.ContainsFunc(base, func(c rune) bool { return !plain(byte(c)) }) {
 				t.Fatalf("%s has the queue %s", path, name)
 			}
 		}

@@ -35,12 +35,13 @@ type planner struct {
 	prune      bool
 	place      place // of the cluster, learned from the first object
 	plan       Plan
+	forwards   map[string]map[string]string // by queue, to set when all queues and topics exist
 }
 
 // NewPlan returns the changes that make a cluster, which Collect described, equal to a document. It
 // removes what the document lacks only if prune is set.
 func NewPlan(c *Cluster, have, want *Document, prune bool) (*Plan, error) {
-	p := &planner{cluster: c, have: have, want: want, prune: prune, place: have.place}
+	p := &planner{cluster: c, have: have, want: want, prune: prune, place: have.place, forwards: map[string]map[string]string{}}
 	all := Compare(have, want)
 	if err := fixed(all, prune); err != nil {
 		return nil, err
@@ -59,6 +60,7 @@ func NewPlan(c *Cluster, have, want *Document, prune bool) (*Plan, error) {
 	p.values(by(queueObject, present...), p.setQueue)
 	p.createTopics(by(topicObject, Add))
 	p.values(by(topicObject, present...), p.setTopic)
+	p.setForwards()
 	p.subscribe(by(subscriptionObject, Add))
 	p.values(by(subscriptionObject, present...), p.setSubscription)
 	p.policies(by(policyObject, present...))
@@ -110,11 +112,14 @@ func (p *planner) add(drops bool, text string, do func(context.Context, *api.Cli
 // withARNs names the attributes with ARNs, which are set when the cluster's place is known.
 var withARNs = map[string]bool{"Policy": true, "RedrivePolicy": true, "RedriveAllowPolicy": true}
 
-// split separates the attributes with ARNs, and those with variables.
+// forwarding names the attributes with the name of a queue or topic, which must exist then.
+var forwarding = map[string]bool{attributes.NameForwardTo: true, attributes.NameForwardDeadLetters: true}
+
+// split separates the attributes with ARNs, those with variables, and those of forwarding.
 func split(all map[string]string) (plain, later map[string]string) {
 	plain, later = map[string]string{}, map[string]string{}
 	for name, value := range all {
-		if withARNs[name] || hasVariables(value) {
+		if withARNs[name] || forwarding[name] || hasVariables(value) {
 			later[name] = value
 		} else {
 			plain[name] = value
@@ -277,7 +282,14 @@ func described(object, name string) attributes.Described {
 	return known[i]
 }
 
+// setQueue changes a queue, except for targets of forwarding, which setForwards sets.
 func (p *planner) setQueue(name string, attrs, tags map[string]string, untag []string) {
+	targets := maps.Clone(attrs)
+	maps.DeleteFunc(targets, func(attribute, value string) bool { return !forwarding[attribute] || value == "" })
+	maps.DeleteFunc(attrs, func(attribute, _ string) bool { return targets[attribute] != "" })
+	if len(targets) > 0 {
+		p.forwards[name] = targets
+	}
 	if len(attrs) > 0 {
 		p.add(false, "set "+names(attrs)+" of the queue "+name, func(ctx context.Context, c *api.Client) error {
 			return c.SetQueueAttributes(ctx, name, p.placed(attrs))
@@ -291,6 +303,16 @@ func (p *planner) setQueue(name string, attrs, tags map[string]string, untag []s
 	if len(untag) > 0 {
 		p.add(true, "remove tags of the queue "+name+": "+strings.Join(untag, ", "), func(ctx context.Context, c *api.Client) error {
 			return c.UntagQueue(ctx, name, untag...)
+		})
+	}
+}
+
+// setForwards sets the targets of forwarding.
+func (p *planner) setForwards() {
+	for _, name := range slices.Sorted(maps.Keys(p.forwards)) {
+		targets := p.forwards[name]
+		p.add(false, "set "+names(targets)+" of the queue "+name, func(ctx context.Context, c *api.Client) error {
+			return c.SetQueueAttributes(ctx, name, targets)
 		})
 	}
 }

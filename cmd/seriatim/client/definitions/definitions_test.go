@@ -122,3 +122,29 @@ func TestPlanPrunes(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Targets of forwarding are set when all queues and topics exist, and removed before.
+func TestPlanForwards(t *testing.T) {
+	t.Parallel()
+	to := func(target string) map[string]string {
+		return map[string]string{"ForwardTo": target, "VisibilityTimeout": "5"}
+	}
+	have := &Document{Version: 1, Queues: []Queue{{Name: "a", Attributes: to("b")}, {Name: "b"}, {Name: "d", Attributes: to("b")}}}
+	want := &Document{Version: 1, Topics: []Topic{{Name: "t"}}, Queues: []Queue{
+		{Name: "a", Attributes: to("topic:t")}, {Name: "b"}, {Name: "c", Attributes: to("a")},
+		{Name: "d", Attributes: map[string]string{"VisibilityTimeout": "6"}},
+	}}
+	plan, err := NewPlan(&Cluster{}, have, want, true)
+	clustertest.Must(t, err)
+	var steps []string
+	for _, s := range plan.Steps {
+		steps = append(steps, s.Text)
+	}
+	expected := []string{
+		"create the queue c", "set ForwardTo, VisibilityTimeout of the queue d", "create the topic t", "set ForwardTo of the queue a",
+		"set ForwardTo of the queue c",
+	}
+	if diff := cmp.Diff(expected, steps); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -63,16 +63,23 @@ func unlisted(what string, err error) error {
 type converter struct {
 	document definitions.Document
 	notes    []string
+	targets  map[string]description.Forward // of forwarding, by their paths in lower case
 }
 
 // entities returns entities of Service Bus as definitions.
 func entities(queues, topics []description.Entity) (*definitions.Document, []string, error) {
-	c := converter{document: definitions.Document{Version: 1}}
+	c := converter{document: definitions.Document{Version: 1}, targets: map[string]description.Forward{}}
+	for i := range topics {
+		c.targets[strings.ToLower(topics[i].Path)] = description.Forward{Path: topics[i].Path, Topic: true}
+	}
+	for i := range queues {
+		c.targets[strings.ToLower(queues[i].Path)] = description.Forward{Path: queues[i].Path}
+	}
 	for i := range queues {
 		e := &queues[i]
 		q, refused := e.Queue()
 		c.note("queue", e.Path, refused)
-		if err := c.queue(e.Path, q); err != nil {
+		if err := c.queue("queue", e.Path, q); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -92,15 +99,26 @@ func (c *converter) note(kind, path string, refused []*description.Refused) {
 	}
 }
 
-// queue adds a queue with its dead-letter queue.
-func (c *converter) queue(path string, q description.Queue) error {
+// queue adds the queue of an entity, with its dead-letter queues.
+func (c *converter) queue(kind, path string, q description.Queue) error {
 	if !entity.Valid(path) {
 		return exit.New(exit.Usage, fmt.Errorf("the name %q is not valid", path), "")
+	}
+	for _, to := range [2]*description.Forward{&q.ForwardTo, &q.ForwardDeadLetters} {
+		target, known := c.targets[strings.ToLower(to.Path)]
+		if to.Path != "" && !known {
+			c.notes = append(c.notes, "the "+kind+" "+path+" does not forward to "+to.Path+", which is not among the entities")
+		}
+		*to = target
 	}
 	name, dead := entity.QueueName(path), entity.DeadLetterName(path)
 	c.document.Queues = append(c.document.Queues,
 		definitions.Queue{Name: name, Attributes: withoutFIFO(q.Attributes(definitions.Here("sqs") + dead))},
 		definitions.Queue{Name: dead, Attributes: withoutFIFO(q.DeadLetterAttributes())})
+	if q.Forwards() {
+		dead = entity.TransferDeadLetterName(path)
+		c.document.Queues = append(c.document.Queues, definitions.Queue{Name: dead, Attributes: withoutFIFO(q.DeadLetterAttributes())})
+	}
 	return nil
 }
 
@@ -116,7 +134,7 @@ func (c *converter) topic(e *description.Entity) error {
 		path := entity.Subscription(e.Path, e.Subscriptions[i].Path)
 		q, refused := e.Subscriptions[i].Subscription()
 		c.note("subscription", path, refused)
-		if err := c.queue(path, q); err != nil {
+		if err := c.queue("subscription", path, q); err != nil {
 			return err
 		}
 		dead := definitions.Here("sqs") + entity.DeadLetterName(path)
