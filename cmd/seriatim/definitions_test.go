@@ -36,7 +36,7 @@ func fill(t *testing.T, endpoint, dir string) {
 		{"topic", "rule", "add", "archive.fifo", "a.fifo", "Exact", "--where", "sys.Label=x", "--where", "n:integer=5",
 			"--where", "f:number=0.5"},
 		{"topic", "rule", "add", "archive.fifo", "a.fifo", "none", "--none"},
-		{"topic", "rule", "remove", "archive.fifo", "ymq.fifo", "$Default"},
+		{"topic", "rule", "remove", "archive.fifo", "ymq.fifo", "$Default", "--yes"},
 		{"topic", "create", "web"}, {"topic", "subscribe", "web", "http://127.0.0.1:1/x", "--protocol", "http"},
 		{"queue", "create", "cycle-a"}, {"queue", "create", "cycle-b", "-a", `RedrivePolicy={"deadLetterTargetArn":"` + arn + `cycle-a","maxReceiveCount":3}`},
 		{"queue", "update", "cycle-a", "-a", `RedrivePolicy={"deadLetterTargetArn":"` + arn + `cycle-b","maxReceiveCount":3}`},
@@ -151,7 +151,7 @@ func changes(t *testing.T, endpoint, file string) {
 	at(t, endpoint, "topic", "subscription", "set", "archive.fifo", "a.fifo", `FilterPolicy={"n":[1]}`)
 	at(t, endpoint, "topic", "rule", "add", "archive.fifo", "a.fifo", "large", "--sql", "n > 5", "--replace")
 	at(t, endpoint, "topic", "rule", "add", "archive.fifo", "a.fifo", "extra", "--all")
-	at(t, endpoint, "topic", "rule", "remove", "archive.fifo", "a.fifo", "exact")
+	at(t, endpoint, "topic", "rule", "remove", "archive.fifo", "a.fifo", "exact", "--yes")
 	at(t, endpoint, "account", "quota", "111111111111", "--queues", "6")
 	out, _, code := typed(t, "", "definitions", "diff", file, "--endpoint", endpoint)
 	want := "~ account 111111111111: queues: 6 -> 5\n~ queue jobs: VisibilityTimeout: 5 -> 77\n- queue jobs: tag extra: 1\n" +
