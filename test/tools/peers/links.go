@@ -29,7 +29,7 @@ func linkEntrants() []entrant {
 		}},
 		{"amqp", func(ctx context.Context, _ string, _ options) (contender, description, error) {
 			p := overAMQP(nodes)
-			return p, ownFace("AMQP", "AMQP 1.0"), p.ready(ctx)
+			return p, ownFace("AMQP", "AMQP 1.0"), p.peer.ready(ctx)
 		}},
 		{"rabbitmq", startRabbitMQLinks},
 		{"artemis", startArtemis},
@@ -42,34 +42,40 @@ func ownFace(name, protocol string) description {
 }
 
 // overGRPC measures the nodes of seriatim over the native API.
-type overGRPC struct{ *sqsServers }
+type overGRPC struct{ nodes *sqsServers }
+
+func (p overGRPC) takes(w workload) bool { return p.nodes.takes(w) }
+
+func (p overGRPC) spent() time.Duration { return p.nodes.spent() }
 
 func (p overGRPC) close() {} // the nodes are closed once
 
 func (p overGRPC) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
 	w.Ours = append(slices.Clone(w.Ours), "--protocol", "grpc", "--connections", strconv.Itoa(min(w.Clients, amqpConnections)))
-	return p.sqsServers.measure(ctx, w, duration)
+	return p.nodes.measure(ctx, w, duration)
 }
 
 // sharedNodes are nodes that another contender closes.
 type sharedNodes struct {
-	*amqpPeer
+	peer  *amqpPeer
 	nodes *sqsServers
 }
 
-func (p sharedNodes) close() {}
+func (p sharedNodes) takes(w workload) bool { return p.peer.takes(w) }
+
+func (p sharedNodes) close() {} // as above
 
 func (p sharedNodes) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
 	if w.At != leader {
-		return p.amqpPeer.measure(ctx, w, duration)
+		return p.peer.measure(ctx, w, duration)
 	}
 	leading, err := p.nodes.leading(ctx)
 	if err != nil {
 		return result{}, err
 	}
-	lone := *p.amqpPeer
+	lone := *p.peer
 	lone.addresses = lone.addresses[leading : leading+1]
-	p.queues++
+	p.peer.queues++
 	return lone.measure(ctx, w, duration)
 }
 
@@ -100,8 +106,14 @@ func overAMQP(nodes *sqsServers) sharedNodes {
 
 // rabbitLinks are the nodes of RabbitMQ over AMQP 1.0.
 type rabbitLinks struct {
-	*amqpPeer
+	peer  *amqpPeer
 	nodes *rabbitPeer
+}
+
+func (p rabbitLinks) takes(w workload) bool { return p.peer.takes(w) }
+
+func (p rabbitLinks) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
+	return p.peer.measure(ctx, w, duration)
 }
 
 func (p rabbitLinks) close() { p.nodes.close() }
@@ -117,24 +129,24 @@ func startRabbitMQLinks(ctx context.Context, dir string, o options) (contender, 
 	nodes := c.(*rabbitPeer)
 	d.Protocol = "AMQP 1.0, of the plugin"
 	d.Durable = "written and synced to the log of a majority of three nodes; settlements of a consumer are never confirmed"
-	p := rabbitLinks{&amqpPeer{addresses: nodes.urls, options: &amqp.ConnOptions{SASLType: amqp.SASLTypePlain("guest", "guest")}}, nodes}
-	p.declare = func(_ context.Context, name string) (string, error) {
+	peer := &amqpPeer{addresses: nodes.urls, options: &amqp.ConnOptions{SASLType: amqp.SASLTypePlain("guest", "guest")}}
+	peer.declare = func(_ context.Context, name string) (string, error) {
 		return "/amq/queue/" + name, nodes.admin(func(channel *rabbit.Channel) error {
 			_, err := channel.QueueDeclare(name, true, false, false, false, quorum())
 			return err
 		})
 	}
-	p.remove = func(_ context.Context, name string) error {
+	peer.remove = func(_ context.Context, name string) error {
 		return nodes.admin(func(channel *rabbit.Channel) error {
 			_, err := channel.QueueDelete(name, false, false, false)
 			return err
 		})
 	}
-	if err := p.ready(ctx); err != nil {
-		p.close()
+	if err := peer.ready(ctx); err != nil {
+		nodes.close()
 		return nil, d, err
 	}
-	return p, d, nil
+	return rabbitLinks{peer, nodes}, d, nil
 }
 
 // admin calls a node on a connection of its own.
