@@ -14,6 +14,7 @@
 // A request may take several commands. They are in an order in which a repeated request finishes what a
 // failed one began.
 //
-// Service Bus answers a request for an entity that does not exist with an empty feed, a change of it with
-// 404. Texts of errors begin with the SubCode of Service Bus, by which SDKs tell errors apart.
+// Service Bus answers a request for a queue or a topic that does not exist with an empty feed, for a
+// subscription and to a change with 404. Texts of errors begin with the SubCode of Service Bus, by which
+// SDKs tell errors apart.
 package atom

@@ -100,25 +100,9 @@ func (c *call) getSubscription(e *lookup.Entity) error {
 		return err
 	}
 	if e.Kind == 0 {
-		return c.nothingIn(e.Topic)
+		return notFound()
 	}
-	if err := c.answerSubscription(http.StatusOK, e); !isMissing(err) {
-		return err
-	}
-	return c.writeNothing()
-}
-
-// nothingIn answers a request for a subscription that does not exist: of a topic, or of none.
-func (c *call) nothingIn(topic string) error {
-	if err := c.Read(c.ctx, func(v queue.View) error {
-		if _, missing := v.TopicARN(topic); missing != nil {
-			return missing
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	return c.writeNothing()
+	return c.answerSubscription(http.StatusOK, e)
 }
 
 func (c *call) putSubscription(e *lookup.Entity) error {
