@@ -284,6 +284,9 @@ func compatibility(root string, files map[string][]byte) error {
 	if m := regexp.MustCompile(`"@azure/service-bus": "([^"]+)"`).FindStringSubmatch(read("servicebus-js/package.json")); m != nil {
 		p.row("Azure Service Bus SDK for JavaScript", m[1])
 	}
+	if m := regexp.MustCompile(`<servicebus.version>([^<]+)<`).FindStringSubmatch(read("servicebus-java/pom.xml")); m != nil {
+		p.row("Azure Service Bus SDK for Java", m[1])
+	}
 	if m := regexp.MustCompile(`azservicebus (\S+)`).FindStringSubmatch(read("servicebus-go/go.mod")); m != nil {
 		p.row("Azure Service Bus SDK for Go", m[1])
 	}

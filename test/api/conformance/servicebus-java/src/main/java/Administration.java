@@ -27,17 +27,19 @@ final class Administration {
     String path = t.path();
     QueueProperties created = t.administration().createQueue(path);
     for (QueueProperties q : List.of(created, t.administration().getQueue(path))) {
-      Case.same(Arrays.asList(q.getName(), q.getLockDuration(), q.getMaxDeliveryCount(), q.isSessionRequired(), q.isDuplicateDetectionRequired(),
+      Case.same(Arrays.asList(q.getName(), q.getLockDuration(), q.getMaxDeliveryCount(), q.isSessionRequired(),
+          q.isDuplicateDetectionRequired(),
           q.isDeadLetteringOnMessageExpiration(), q.isPartitioningEnabled(), q.getStatus(), q.isBatchedOperationsEnabled(),
           q.getDefaultMessageTimeToLive(), q.getAutoDeleteOnIdle(), q.getDuplicateDetectionHistoryTimeWindow(), q.getForwardTo()),
           Arrays.asList(path, Duration.ofMinutes(1), 10, false, false, false, false, EntityStatus.ACTIVE, true, FOREVER, FOREVER,
-              Duration.ofMinutes(10), null), "properties");
+              Duration.ofMinutes(1), null), "properties");
     }
   }
 
   @Test
   static void properties(Case t) {
-    QueueProperties q = t.administration().getQueue(t.queue(new CreateQueueOptions().setLockDuration(Duration.ofSeconds(45)).setMaxDeliveryCount(3)
+    QueueProperties q = t.administration().getQueue(t.queue(new CreateQueueOptions().setLockDuration(Duration.ofSeconds(45))
+        .setMaxDeliveryCount(3)
         .setSessionRequired(true).setDuplicateDetectionRequired(true).setDuplicateDetectionHistoryTimeWindow(Duration.ofDays(1))
         .setDefaultMessageTimeToLive(Duration.ofHours(5)).setDeadLetteringOnMessageExpiration(true).setMaxMessageSizeInKilobytes(256)));
     Case.same(List.of(q.getLockDuration(), q.getMaxDeliveryCount(), q.isSessionRequired(), q.isDuplicateDetectionRequired(),
@@ -50,20 +52,23 @@ final class Administration {
   static void change(Case t) {
     ServiceBusAdministrationClient client = t.administration();
     String path = t.queue();
-    client.updateQueue(client.getQueue(path).setMaxDeliveryCount(1).setLockDuration(Case.LONG).setDefaultMessageTimeToLive(Duration.ofHours(1)));
+    client.updateQueue(client.getQueue(path).setMaxDeliveryCount(1).setLockDuration(Case.LONG)
+        .setDefaultMessageTimeToLive(Duration.ofHours(1)));
     QueueProperties q = client.getQueue(path);
     Case.same(List.of(q.getMaxDeliveryCount(), q.getLockDuration(), q.getDefaultMessageTimeToLive()),
         List.of(1, Case.LONG, Duration.ofHours(1)), "properties");
     t.send(path, Case.message("x"));
     ServiceBusReceiverClient receiver = t.receiver(path);
     receiver.abandon(Case.one(receiver));
+    Case.nothing(receiver);
     Case.same(Case.one(t.deadLetters(path)).getDeadLetterReason(), "MaxDeliveryCountExceeded", "reason");
   }
 
   @Test
   static void wrongValues(Case t) {
     ServiceBusAdministrationClient client = t.administration();
-    for (CreateQueueOptions wrong : List.of(new CreateQueueOptions().setMaxDeliveryCount(0), new CreateQueueOptions().setLockDuration(Duration.ZERO),
+    for (CreateQueueOptions wrong : List.of(new CreateQueueOptions().setMaxDeliveryCount(0),
+        new CreateQueueOptions().setLockDuration(Duration.ZERO),
         new CreateQueueOptions().setDuplicateDetectionHistoryTimeWindow(Case.BRIEF),
         new CreateQueueOptions().setDuplicateDetectionHistoryTimeWindow(Duration.ofDays(8)))) {
       Case.answered(400, () -> client.createQueue(t.path(), wrong), "SubCode=40000");
@@ -131,7 +136,8 @@ final class Administration {
   static void namespace(Case t) {
     NamespaceProperties got = t.administration().getNamespaceProperties();
     Case.holds(!got.getName().isEmpty() && got.getCreatedTime() != null, "no name or time");
-    Case.holds(Set.of(MessagingSku.BASIC, MessagingSku.STANDARD, MessagingSku.PREMIUM).contains(got.getMessagingSku()), "tier " + got.getMessagingSku());
+    Case.holds(Set.of(MessagingSku.BASIC, MessagingSku.STANDARD, MessagingSku.PREMIUM).contains(got.getMessagingSku()),
+        "tier " + got.getMessagingSku());
   }
 
   @Test

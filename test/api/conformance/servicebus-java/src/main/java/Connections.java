@@ -149,7 +149,11 @@ final class Connections {
     Proxy way = proxy(t);
     ServiceBusReceiverClient receiver = t.closed(behind(way).receiver().queueName(queue).buildClient());
     for (String text : Case.texts(0, 3)) {
-      Case.same(Case.body(receiver.peekMessage()), text, "peeked");
+      // The SDK repeats no call that fails with the link.
+      Case.eventually("a message is peeked", () -> {
+        String[] peeked = {""};
+        return Case.failure(() -> peeked[0] = Case.body(receiver.peekMessage())) == null && peeked[0].equals(text);
+      });
       way.cut();
     }
   }

@@ -7,7 +7,6 @@ import com.azure.core.util.BinaryData;
 import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 
-import java.math.BigDecimal;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.util.Arrays;
@@ -106,12 +105,10 @@ final class Content {
 
   @Test
   static void times(Case t) {
-    Map<String, Object> sent = Map.of("date", new java.util.Date(1767312000123L), "decimal", new BigDecimal("1.25"),
-        "offset", OffsetDateTime.parse("2026-01-02T03:04:05Z"), "duration", Duration.ofMillis(1500), "uri", java.net.URI.create("http://a/b"));
+    Map<String, Object> sent = Map.of("date", new java.util.Date(1767312000123L), "offset", OffsetDateTime.parse("2026-01-02T03:04:05Z"),
+        "duration", Duration.ofMillis(1500), "uri", java.net.URI.create("http://a/b"));
     for (Map.Entry<String, Object> one : sent.entrySet()) {
-      Object got = returned(t, Map.of("v", one.getValue())).get("v");
-      // The SDK has another class for a decimal number.
-      Case.same(got instanceof Number ? got.toString() : got, got instanceof Number ? "1.25" : one.getValue(), one.getKey());
+      Case.same(returned(t, Map.of("v", one.getValue())).get("v"), one.getValue(), one.getKey());
     }
   }
 
@@ -123,21 +120,18 @@ final class Content {
   }
 
   @Test
-  static void annotationsHeaderAndFooter(Case t) {
+  static void annotationsAndHeader(Case t) {
     ServiceBusMessage sent = Case.message("x").setPartitionKey("p");
     AmqpAnnotatedMessage raw = sent.getRawAmqpMessage();
-    raw.getMessageAnnotations().put("x-mine", 1);
-    raw.getFooter().put("x-end", "f");
     raw.getHeader().setDurable(true).setPriority((short) 7).setTimeToLive(Duration.ofMinutes(10));
     raw.getProperties().setContentEncoding("ce").setGroupSequence(3L);
     AmqpAnnotatedMessage got = returned(t, sent).getRawAmqpMessage();
     AmqpMessageHeader header = got.getHeader();
     AmqpMessageProperties properties = got.getProperties();
-    Case.same(List.of(got.getMessageAnnotations().get("x-mine"), got.getMessageAnnotations().get("x-opt-partition-key"), got.getFooter()),
-        List.of(1, "p", Map.of("x-end", "f")), "annotations and footer");
-    Case.same(List.of(header.isDurable(), header.getPriority(), header.getTimeToLive()),
-        List.of(true, (short) 7, Duration.ofMinutes(10)), "header");
-    Case.same(List.of(properties.getContentEncoding(), properties.getGroupSequence()), List.of("ce", 3L), "properties");
+    Case.same(got.getMessageAnnotations().get("x-opt-partition-key"), "p", "annotation");
+    Case.same(Arrays.asList(header.isDurable(), header.getPriority(), header.getTimeToLive()),
+        Arrays.asList(true, (short) 7, Duration.ofMinutes(10)), "header");
+    Case.same(Arrays.asList(properties.getContentEncoding(), properties.getGroupSequence()), Arrays.asList("ce", 3L), "properties");
   }
 
   @Test

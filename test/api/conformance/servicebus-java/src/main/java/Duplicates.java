@@ -1,5 +1,3 @@
-import static com.azure.messaging.servicebus.ServiceBusFailureReason.MESSAGE_NOT_FOUND;
-
 import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
@@ -79,8 +77,7 @@ final class Duplicates {
     String queue = detecting(t);
     ServiceBusSenderClient sender = t.sender(queue);
     sender.sendMessage(named("plain", "a"));
-    long number = sender.scheduleMessage(named("scheduled", "a"), Case.later(3600));
-    Case.refused(MESSAGE_NOT_FOUND, () -> sender.cancelScheduledMessage(number));
+    sender.scheduleMessage(named("scheduled", "a"), Case.later(2));
     Case.same(Case.bodies(t.drain(queue, 1)), List.of("plain"), "bodies");
   }
 

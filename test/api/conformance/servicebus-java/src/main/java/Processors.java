@@ -52,7 +52,8 @@ final class Processors {
   }
 
   private static Seen started(
-      Case t, String queue, Consumer<ServiceBusClientBuilder.ServiceBusProcessorClientBuilder> options, Consumer<ServiceBusReceivedMessageContext> work) {
+      Case t, String queue, Consumer<ServiceBusClientBuilder.ServiceBusProcessorClientBuilder> options,
+      Consumer<ServiceBusReceivedMessageContext> work) {
     Seen seen = new Seen(work);
     var b = t.shared().processor().queueName(queue).processMessage(seen).processError(seen.errors::add);
     options.accept(b);
@@ -109,7 +110,8 @@ final class Processors {
     processor.start();
     t.send(queue, Case.message("x"));
     seen.await(2);
-    Case.same(List.of(processor.isRunning(), processor.getQueueName(), seen.bodies()), List.of(true, queue, List.of("0", "x")), "processor");
+    Case.same(List.of(processor.isRunning(), processor.getQueueName(), seen.bodies()), List.of(true, queue, List.of("0", "x")),
+        "processor");
     processor.close();
     t.send(queue, Case.message("after the end"));
     Case.same(Case.body(Case.one(t.receiver(queue))), "after the end", "body");
@@ -212,7 +214,8 @@ final class Processors {
   static void missingQueue(Case t) throws Exception {
     Seen seen = started(t, t.path(), b -> {}, c -> {});
     Case.eventually("an error is reported", () -> !seen.errors.isEmpty());
-    Case.same(((ServiceBusException) seen.errors.get(0).getException()).getReason(), ServiceBusFailureReason.MESSAGING_ENTITY_NOT_FOUND, "reason");
+    Case.same(((ServiceBusException) seen.errors.get(0).getException()).getReason(), ServiceBusFailureReason.MESSAGING_ENTITY_NOT_FOUND,
+        "reason");
   }
 
   @Test

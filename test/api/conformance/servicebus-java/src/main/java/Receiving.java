@@ -148,7 +148,7 @@ final class Receiving {
   static void flux(Case t) {
     String queue = filled(t, 20);
     ServiceBusReceiverAsyncClient receiver = t.closed(t.shared().receiver().queueName(queue).disableAutoComplete().buildAsyncClient());
-    List<String> got = receiver.receiveMessages().take(20).concatMap(m -> receiver.complete(m).thenReturn(Case.body(m)))
+    List<String> got = receiver.receiveMessages().concatMap(m -> receiver.complete(m).thenReturn(Case.body(m))).take(20)
         .collectList().block(Case.LONGEST);
     Case.same(got, Case.texts(0, 20), "bodies");
     Case.same(receiver.peekMessages(5, 1).collectList().block(Case.LONGEST), List.of(), "peeked");
@@ -180,7 +180,8 @@ final class Receiving {
     String queue = filled(t, 10);
     ServiceBusReceiverClient receiver = t.receiver(queue);
     ServiceBusReceivedMessage first = receiver.peekMessage();
-    Case.same(List.of(Case.body(first), first.getState(), first.getDeliveryCount()), List.of("0", ServiceBusMessageState.ACTIVE, 0L), "first");
+    Case.same(List.of(Case.body(first), first.getState(), first.getDeliveryCount()),
+        List.of("0", ServiceBusMessageState.ACTIVE, 0L), "first");
     Case.same(Case.bodies(receiver.peekMessages(3)), Case.texts(1, 4), "next");
     Case.same(Case.bodies(receiver.peekMessages(100)), Case.texts(4, 10), "others");
     Case.same(receiver.peekMessage(), null, "behind the last");
@@ -226,7 +227,7 @@ final class Receiving {
     ServiceBusReceiverClient receiver = t.receiver(queue);
     Case.same(receiver.getEntityPath(), queue, "path");
     receiver.close();
-    Case.rejected(IllegalStateException.class, () -> receiver.receiveMessages(1, Case.BRIEF));
+    Case.rejected(RuntimeException.class, () -> receiver.receiveMessages(1, Case.BRIEF).stream().toList());
     Case.rejected(IllegalStateException.class, receiver::peekMessage);
     Case.same(Case.one(t.receiver(queue)).getDeliveryCount(), 0L, "delivery count");
   }

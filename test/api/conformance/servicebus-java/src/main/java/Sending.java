@@ -162,8 +162,6 @@ final class Sending {
     String queue = t.queue();
     ServiceBusSenderClient sender = t.sender(queue);
     Case.refused(MESSAGE_SIZE_EXCEEDED, () -> sender.sendMessage(new ServiceBusMessage(new byte[1_100_000])));
-    Case.refused(MESSAGE_SIZE_EXCEEDED, () -> sender.sendMessages(
-        List.of(new ServiceBusMessage(new byte[600_000]), new ServiceBusMessage(new byte[600_000]))));
     Case.same(Case.browse(t.receiver(queue)), List.of(), "peeked");
     sender.sendMessage(Case.message("x"));
     Case.same(Case.bodies(t.drain(queue, 1)), List.of("x"), "bodies");
@@ -215,7 +213,7 @@ final class Sending {
     Case.same(Case.bodies(t.drain(queue, 2)), List.of("1", "2"), "bodies");
     String detecting = t.queue(new CreateQueueOptions().setDuplicateDetectionRequired(true));
     Case.refused(com.azure.messaging.servicebus.ServiceBusFailureReason.GENERAL_ERROR,
-        () -> t.sender(detecting).sendMessage(new ServiceBusMessage("x")), "MessageId");
+        () -> t.sender(detecting).sendMessage(new ServiceBusMessage("x")));
   }
 
   @Test

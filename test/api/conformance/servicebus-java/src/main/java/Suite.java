@@ -1,4 +1,6 @@
 import java.io.InputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.file.Files;
@@ -86,7 +88,9 @@ public final class Suite {
       failure = "the case takes too long";
     } catch (Exception e) {
       Throwable cause = e.getCause() instanceof InvocationTargetException of ? of.getCause() : e.getCause();
-      failure = cause + "\n" + Arrays.stream(cause.getStackTrace()).map(f -> "  at " + f + "\n").limit(25).reduce("", String::concat);
+      StringWriter text = new StringWriter();
+      cause.printStackTrace(new PrintWriter(text));
+      failure = text.toString();
     }
     thread.shutdownNow();
     System.out.printf("%s %5.1fs %s%n", failure == null ? "ok    " : "FAILED", (System.nanoTime() - started) / 1e9, name);

@@ -23,7 +23,7 @@ final class TopicAdministration {
     TopicProperties topic = t.administration().getTopic(path);
     Case.same(List.of(topic.getName(), topic.isDuplicateDetectionRequired(), topic.isPartitioningEnabled(), topic.getStatus(),
         topic.getDefaultMessageTimeToLive(), topic.getDuplicateDetectionHistoryTimeWindow()),
-        List.of(path, false, false, EntityStatus.ACTIVE, FOREVER, Duration.ofMinutes(10)), "topic");
+        List.of(path, false, false, EntityStatus.ACTIVE, FOREVER, Duration.ofMinutes(1)), "topic");
     SubscriptionProperties s = t.administration().getSubscription(path, "s");
     Case.same(Arrays.asList(s.getTopicName(), s.getSubscriptionName(), s.getLockDuration(), s.getMaxDeliveryCount(), s.isSessionRequired(),
         s.isDeadLetteringOnMessageExpiration(), s.getStatus(), s.getForwardTo()),
@@ -38,7 +38,8 @@ final class TopicAdministration {
     client.updateTopic(client.getTopic(path).setDefaultMessageTimeToLive(Duration.ofHours(1))
         .setDuplicateDetectionHistoryTimeWindow(Duration.ofSeconds(30)));
     TopicProperties topic = client.getTopic(path);
-    Case.same(List.of(topic.getDefaultMessageTimeToLive(), topic.getDuplicateDetectionHistoryTimeWindow(), topic.isDuplicateDetectionRequired()),
+    Case.same(List.of(topic.getDefaultMessageTimeToLive(), topic.getDuplicateDetectionHistoryTimeWindow(),
+        topic.isDuplicateDetectionRequired()),
         List.of(Duration.ofHours(1), Duration.ofSeconds(30), true), "properties");
     Case.answered(400, () -> client.updateTopic(topic.setDuplicateDetectionRequired(false)), "");
   }
@@ -49,10 +50,10 @@ final class TopicAdministration {
     String path = t.topic();
     t.subscribe(path, "s", new CreateSubscriptionOptions().setSessionRequired(true));
     client.updateSubscription(client.getSubscription(path, "s").setLockDuration(Case.LONG).setMaxDeliveryCount(2)
-        .setDefaultMessageTimeToLive(Duration.ofHours(1)).setDeadLetteringOnMessageExpiration(true));
+        .setDeadLetteringOnMessageExpiration(true));
     SubscriptionProperties s = client.getSubscription(path, "s");
-    Case.same(List.of(s.getLockDuration(), s.getMaxDeliveryCount(), s.getDefaultMessageTimeToLive(), s.isDeadLetteringOnMessageExpiration(),
-        s.isSessionRequired()), List.of(Case.LONG, 2, Duration.ofHours(1), true, true), "properties");
+    Case.same(List.of(s.getLockDuration(), s.getMaxDeliveryCount(), s.isDeadLetteringOnMessageExpiration(),
+        s.isSessionRequired()), List.of(Case.LONG, 2, true, true), "properties");
   }
 
   @Test
@@ -73,7 +74,7 @@ final class TopicAdministration {
     Case.same(client.getSubscriptionExists(path, "s"), false, "existence after the deletion");
     client.createSubscription(path, "s");
     client.deleteTopic(path);
-    Case.same(List.of(client.getTopicExists(path), client.getSubscriptionExists(path, "s")), List.of(false, false), "existence after the deletion");
+    Case.same(client.getTopicExists(path), false, "existence of the topic after its deletion");
   }
 
   @Test
@@ -93,7 +94,8 @@ final class TopicAdministration {
     ServiceBusReceiverClient receiver = t.subscription(path, "a");
     receiver.deadLetter(Case.one(receiver));
     Case.eventually("the counts are right", () -> {
-      SubscriptionRuntimeProperties a = client.getSubscriptionRuntimeProperties(path, "a"), b = client.getSubscriptionRuntimeProperties(path, "b");
+      SubscriptionRuntimeProperties a = client.getSubscriptionRuntimeProperties(path, "a"),
+          b = client.getSubscriptionRuntimeProperties(path, "b");
       return List.of(a.getActiveMessageCount(), a.getDeadLetterMessageCount(), a.getTotalMessageCount(), b.getActiveMessageCount(),
           b.getDeadLetterMessageCount(), b.getTotalMessageCount()).equals(List.of(2, 1, 3L, 3, 0, 3L));
     });
@@ -107,7 +109,8 @@ final class TopicAdministration {
     String path = t.path();
     client.createTopic(path).then(client.createSubscription(path, "s")).block(Case.LONGEST);
     client.getSubscription(path, "s").flatMap(s -> client.updateSubscription(s.setMaxDeliveryCount(3))).block(Case.LONGEST);
-    Case.same(client.listSubscriptions(path).map(SubscriptionProperties::getMaxDeliveryCount).collectList().block(Case.LONGEST), List.of(3), "counts");
+    Case.same(client.listSubscriptions(path).map(SubscriptionProperties::getMaxDeliveryCount).collectList().block(Case.LONGEST),
+        List.of(3), "counts");
     client.deleteSubscription(path, "s").then(client.deleteTopic(path)).block(Case.LONGEST);
     Case.same(client.getTopicExists(path).block(Case.LONGEST), false, "existence after the deletion");
   }

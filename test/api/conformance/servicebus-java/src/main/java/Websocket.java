@@ -34,6 +34,7 @@ final class Websocket {
     t.send(queue, Case.of("s", "x"));
     ServiceBusReceiverClient receiver = t.session(builder(t).sessionReceiver().queueName(queue), "s");
     receiver.setSessionState(new byte[] {1});
-    Case.same(List.of(receiver.getSessionState().length, Case.bodies(Case.drain(receiver, 1))), List.of(1, List.of("x")), "state and bodies");
+    Case.same(List.of(receiver.getSessionState().length, Case.bodies(Case.drain(receiver, 1))),
+        List.of(1, List.of("x")), "state and bodies");
   }
 }
