@@ -140,7 +140,7 @@ func (w workload) plain() bool { return !w.Streamed && !w.Own && !w.Shared && w.
 func linkWorkloads() (list []workload) {
 	for _, n := range []int{1, 16, 64} {
 		one := sends(fmt.Sprint(n, " links"), n, 1)
-		both := workload{Name: fmt.Sprint(n, " links, send, receive, settle"), Clients: n, Batch: 1, Lives: true,
+		both := workload{Name: fmt.Sprint(n, " links, send, receive, complete"), Clients: n, Batch: 1, Lives: true,
 			Ours: []string{"fifo", "--clients", strconv.Itoa(n)}}
 		for _, w := range []workload{one, both} {
 			if n == 1 {
