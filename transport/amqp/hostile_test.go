@@ -307,7 +307,10 @@ func TestUnverifiedConnections(t *testing.T) {
 	for i := range uint16(unverifiedSessions) {
 		p.begin(i)
 	}
-	p.frame(100, &wire.Begin{}).wantError(wire.CodeClose, ResourceLimitExceeded)
+	for i := range uint32(unverifiedLinks) { // there is room for those of a token
+		p.attach(0, i, wire.Sender, "q").want(wire.CodeAttach, wire.CodeFlow)
+	}
+	p.frame(unverifiedSessions, &wire.Begin{}).wantError(wire.CodeClose, ResourceLimitExceeded)
 	p.wantEnd()
 
 	p = dialRaw(t, s).open().begin(0)

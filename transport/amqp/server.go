@@ -21,8 +21,9 @@ const (
 	channelMax = 4_999
 	handleMax  = 4_999
 	linksMax   = 5_000
-	// unverifiedSessions and unverifiedLinks bound them until the handler calls Verified.
-	unverifiedSessions = 8
+	// unverifiedSessions and unverifiedLinks bound them until the handler calls Verified. The SDK of Azure
+	// for Java begins a session for each entity that a program has opened, before it sends its first token.
+	unverifiedSessions = 100
 	unverifiedLinks    = 16
 	// sessionWindow is the number of transfers that a client may send before a flow of the server.
 	sessionWindow = 5_000
