@@ -41,7 +41,11 @@ func (p *amqpPeer) ready(ctx context.Context) error {
 	})
 }
 
-func (p *amqpPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
+func (p *amqpPeer) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
+	return p.measureAt(ctx, p.addresses, w, duration)
+}
+
+func (p *amqpPeer) measureAt(ctx context.Context, addresses []string, w workload, duration time.Duration) (got result, err error) {
 	p.queues++
 	name := fmt.Sprintf("amqp-%d", p.queues)
 	address, err := p.declare(ctx, name)
@@ -51,7 +55,7 @@ func (p *amqpPeer) measure(ctx context.Context, w workload, duration time.Durati
 	defer func() { err = errors.Join(err, p.remove(context.WithoutCancel(ctx), name)) }()
 	var sessions []*amqp.Session
 	for i := range min(w.Clients, amqpConnections) {
-		connection, err := amqp.Dial(ctx, p.addresses[i%len(p.addresses)], p.options)
+		connection, err := amqp.Dial(ctx, addresses[i%len(addresses)], p.options)
 		if err != nil {
 			return got, err
 		}

@@ -73,10 +73,7 @@ func (p sharedNodes) measure(ctx context.Context, w workload, duration time.Dura
 	if err != nil {
 		return result{}, err
 	}
-	lone := *p.peer
-	lone.addresses = lone.addresses[leading : leading+1]
-	p.peer.queues++
-	return lone.measure(ctx, w, duration)
+	return p.peer.measureAt(ctx, p.peer.addresses[leading:leading+1], w, duration)
 }
 
 func (p sharedNodes) spent() time.Duration { return p.nodes.spent() }

@@ -209,8 +209,12 @@ func (p *planner) subscribe(list []Difference) {
 
 // subscribeQueue subscribes a queue with its rules.
 func subscribeQueue(ctx context.Context, c *api.Client, topic string, s *Subscription, attrs map[string]string) error {
+	wanted := s.rules()
+	if len(wanted) == 0 { // a subscription begins with a rule, which must select nothing until it is removed
+		wanted = []native.Rule{{Name: native.DefaultRule().Name, All: new(false)}}
+	}
 	var list []*api.Rule
-	for _, r := range s.rules() {
+	for _, r := range wanted {
 		m, err := r.Message()
 		if err != nil {
 			return err
@@ -218,8 +222,8 @@ func subscribeQueue(ctx context.Context, c *api.Client, topic string, s *Subscri
 		list = append(list, m)
 	}
 	arn, err := c.SubscribeWithRules(ctx, topic, s.Queue, attrs, list)
-	if err == nil && len(list) == 0 {
-		err = c.RemoveRule(ctx, arn, native.DefaultRule().Name)
+	if err == nil && len(s.rules()) == 0 {
+		err = c.RemoveRule(ctx, arn, wanted[0].Name)
 	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 
 	bus "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
@@ -158,22 +157,12 @@ func TestSenderResendsUnderItsMessageID(t *testing.T) {
 	way, client := f.behind()
 	s, err := client.NewSender(path, nil)
 	f.must(err)
-	stop := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-time.After(700 * time.Millisecond):
-				way.cut()
-			case <-stop:
-				return
-			}
+	for i, m := range numbered(200) {
+		if i%40 == 20 {
+			go way.cut() // during the send
 		}
-	}()
-	for _, m := range numbered(200) {
 		f.must(s.SendMessage(f.ctx, m, nil))
-		time.Sleep(15 * time.Millisecond)
 	}
-	close(stop)
 	f.same(bodies(f.drain(path, 200)), texts(200), "bodies")
 }
 

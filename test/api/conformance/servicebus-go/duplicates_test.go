@@ -95,9 +95,9 @@ func TestWindowEnds(t *testing.T) {
 	f := newFixture(t)
 	path := f.detecting(admin.QueueProperties{DuplicateDetectionHistoryTimeWindow: new("PT20S")})
 	f.send(path, named("1", "a"))
-	time.Sleep(12 * time.Second)
+	pass(12 * time.Second)
 	f.send(path, named("2", "a")) // does not renew the window
-	time.Sleep(10 * time.Second)
+	pass(10 * time.Second)
 	f.send(path, named("3", "a"))
 	f.same(bodies(f.drain(path, 2)), []string{"1", "3"}, "bodies")
 }

@@ -74,7 +74,7 @@ func TestDeadLettersAndDeferredMessagesDoNotExpire(t *testing.T) {
 	got := f.take(r, 2)
 	f.must(r.DeadLetterMessage(f.ctx, got[0], nil))
 	f.must(r.DeferMessage(f.ctx, got[1], nil))
-	time.Sleep(6 * time.Second)
+	pass(6 * time.Second)
 	f.same(bodies(f.deferred(r, got[1])), []string{"deferred"}, "deferred")
 	f.same(bodies(f.drainFrom(f.deadLetters(path), 1)), []string{"dead"}, "dead letters")
 }
@@ -85,7 +85,7 @@ func TestCompleteAfterTheTimeToLive(t *testing.T) {
 	f.send(path, mortal("x", soon))
 	r := f.receiver(path)
 	got := f.one(r)
-	time.Sleep(2 * soon)
+	pass(2 * soon)
 	f.complete(r, got)
 	f.nothing(f.deadLetters(path))
 }

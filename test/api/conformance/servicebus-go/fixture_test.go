@@ -164,6 +164,9 @@ func (f *fixture) eventually(what string, check func() bool) {
 	f.Fatalf("never: %s", what)
 }
 
+// pass lets time pass that a case is about: of a lock, a window, a time to live or a wait.
+func pass(d time.Duration) { time.Sleep(d) }
+
 // connection returns the connection string for a node.
 func connection(endpoint, key, secret string) string {
 	text := fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s", endpoint, key, secret)

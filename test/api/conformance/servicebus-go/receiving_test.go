@@ -48,7 +48,7 @@ func TestMessageThatComesLater(t *testing.T) {
 	path := f.queue(admin.QueueProperties{})
 	r, s := f.receiver(path), f.sender(path)
 	go func() {
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if err := s.SendMessage(f.ctx, message("x"), nil); err != nil {
 			t.Error(err)
 		}

@@ -63,7 +63,7 @@ func TestNextSessionComesLater(t *testing.T) {
 	path := f.sessions(admin.QueueProperties{})
 	s := f.sender(path)
 	go func() {
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if err := s.SendMessage(f.ctx, of("late", "x")[0], nil); err != nil {
 			t.Error(err)
 		}
@@ -152,7 +152,7 @@ func TestRenewASession(t *testing.T) {
 	got := f.one(r)
 	for range 3 {
 		until := r.LockedUntil()
-		time.Sleep(2500 * time.Millisecond)
+		pass(2500 * time.Millisecond)
 		f.must(r.RenewSessionLock(f.ctx, nil))
 		f.holds(r.LockedUntil().After(until), "locked until %v, before until %v", r.LockedUntil(), until)
 	}
