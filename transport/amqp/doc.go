@@ -38,8 +38,9 @@
 //     sessions and links and little memory, its frames take turns (package unverified), and it ends
 //     after verifyTimeout.
 //   - Large messages, half sent. Buffers grow with the bytes that have arrived, to at most four times
-//     as much. A message beyond the maximum of its link is dropped while it comes, and rejected. The
-//     parts of a message must all come within messageLimit, whatever else the client sends.
+//     as much. A message beyond the maximum of its link is dropped while it comes, and rejected. One that
+//     goes on beyond twice the maximum ends its link. The parts of a message must all come within
+//     messageLimit, whatever else the client sends.
 //   - More messages than the handler settles. Credit bounds them for each link, and memory for the
 //     connection: no frame is read until the handler has settled some.
 //   - Messages that the client does not read, or for which it keeps the window closed. They count
@@ -54,8 +55,9 @@
 //   - Floods of sessions and links: channelMax, handleMax and linksMax bound them, and the end of a
 //     session gives back its links.
 //   - Frames without effect: empty frames, flows that change nothing, dispositions of unknown
-//     messages, frames for what has ended. More than idleFramesMax in a second end the connection. A
-//     disposition of a large range costs as much as the unsettled messages in it.
+//     messages, frames for what has ended. More than idleFramesMax in a second end the connection.
+//     Each idleBytes of a message for a link that has ended count as one more. A disposition of a
+//     large range costs as much as the unsettled messages in it.
 //   - Malformed values. Package wire checks each frame in time proportional to its length.
 //   - A frame or a handler that panics. The panic is logged and counted, and closes that one
 //     connection.

@@ -50,11 +50,11 @@ func TestMessagesOfAllSizes(t *testing.T) {
 // A message beyond the maximum of the link is rejected, and the link remains.
 func TestTooLargeMessage(t *testing.T) {
 	b := newBroker()
-	b.largest = 1000
+	b.largest = 60_000
 	s := serve(t, b, budget.New(testBudget))
 	p := dialRaw(t, s).open().begin(0)
 	p.attach(0, 0, wire.Sender, "q").want(wire.CodeAttach, wire.CodeFlow)
-	for id, n := range []int{2000, 100_000} {
+	for id, n := range []int{61_000, 110_000} {
 		p.message(0, 0, uint32(id), data(n))
 		d := p.disposition()
 		if d.First != uint32(id) || d.Last != uint32(id) || !d.Settled || d.Role != wire.Receiver {
@@ -69,6 +69,22 @@ func TestTooLargeMessage(t *testing.T) {
 	if state, _ := wire.ReadState(p.disposition().State); state.Code != wire.CodeAccepted {
 		t.Errorf("%+v", state)
 	}
+}
+
+// A message that goes on after twice the maximum ends its link. Further parts of it end the connection.
+func TestEndlessMessage(t *testing.T) {
+	b := newBroker()
+	b.largest = 1000
+	s := serve(t, b, budget.New(testBudget))
+	p := dialRaw(t, s).open().begin(0)
+	p.attach(0, 0, wire.Sender, "q").want(wire.CodeAttach, wire.CodeFlow)
+	part := make([]byte, 32_000)
+	p.frame(0, &wire.Transfer{DeliveryID: wire.Some[uint32](0), DeliveryTag: []byte("x"), More: true}, part...)
+	p.wantError(wire.CodeDetach, MessageSizeExceeded)
+	for range idleFramesMax/(len(part)/idleBytes) + 1 {
+		p.frame(0, &wire.Transfer{More: true}, part...)
+	}
+	p.wantError(wire.CodeClose, ResourceLimitExceeded)
 }
 
 // Every outcome of a client reaches the handler, in both settlement modes.

@@ -16,13 +16,13 @@ type idleFrames struct {
 // errFlood ends a connection with too many idle frames.
 var errFlood = failure(ResourceLimitExceeded, "Too many frames without effect.")
 
-// countIdle counts a frame without effect.
-func (c *Conn) countIdle() error {
+// countIdle counts a frame without effect, with n bytes of a message in it.
+func (c *Conn) countIdle(n int) error {
 	i := &c.idle
 	if c.input.heard.Sub(i.since) >= time.Second {
 		i.since, i.n = c.input.heard, 0
 	}
-	if i.n++; i.n > idleFramesMax {
+	if i.n += 1 + n/idleBytes; i.n > idleFramesMax {
 		c.server.refused(limits.RefusedFlood, c.net, errFlood)
 		return errFlood
 	}
@@ -101,7 +101,7 @@ func (c *Conn) readFrame() error {
 		return failure(FramingError, "The frame is of an unknown type.")
 	}
 	if len(body) == 0 {
-		return c.countIdle()
+		return c.countIdle(0)
 	}
 	c.takeTurn()
 	if err := c.awaitRoom(h.Channel, body); err != nil {
@@ -125,7 +125,7 @@ func (c *Conn) process(channel uint16, body []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stage != opened && code != wire.CodeClose {
-		return c.countIdle()
+		return c.countIdle(0)
 	}
 	switch code {
 	case wire.CodeBegin:
@@ -151,7 +151,7 @@ func (c *Conn) process(channel uint16, body []byte) error {
 			c.memory.shrink(structure, sessionBytes)
 			return nil
 		}
-		return c.countIdle()
+		return c.countIdle(0)
 	}
 	switch code {
 	case wire.CodeAttach:

@@ -80,7 +80,7 @@ func (s *Session) transfer(list wire.Value, payload []byte) error {
 		v.transfer(&t, payload)
 		return nil
 	}
-	return s.conn.countIdle()
+	return s.conn.countIdle(len(payload))
 }
 
 func (v *Receiver) transfer(t *wire.Transfer, payload []byte) {
@@ -108,6 +108,10 @@ func (v *Receiver) transfer(t *wire.Transfer, payload []byte) {
 	}
 	if !v.add(payload) {
 		v.fail(failure(DetachForced, "The node has no memory for the message."))
+		return
+	}
+	if t.More && m.size/2 > v.messageMax { // so that a message without an end is not read for long
+		v.fail(tooLarge.Error)
 		return
 	}
 	if !t.More {

@@ -29,6 +29,8 @@ const (
 	sessionWindow = 5_000
 	// idleFramesMax bounds the frames without effect in a second.
 	idleFramesMax = 10_000
+	// idleBytes of a message for a link that has ended count as much as a frame.
+	idleBytes = 256
 	// framesPerTurn bounds the frames that a connection without a verified key processes in a turn.
 	framesPerTurn = 16
 )
