@@ -241,8 +241,9 @@ var packageRules = []packageRule{
 	transport("/sns", append([]string{"~/transport/sqs", "~/transport/grpc", "~/transport/console"}, aws...)...),
 	transport("/grpc", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
 	{path: "transport/grpc/seriatimpb", users: []string{
-		"transport/grpc", "transport/grpc/client", "transport/console", "cmd/seriatim/bench", "test/faults",
+		"transport/grpc", "transport/grpc/client", "transport/grpc/ruletext", "transport/console", "cmd/seriatim/bench", "test/faults",
 	}},
+	{path: "transport/grpc/ruletext", only: []string{std, "~/queue/property", "~/transport/grpc/seriatimpb"}},
 	{path: "transport/grpc/client",
 		never: slices.Concat([]string{"~/queue", "~/fsm", "~/cluster", "~/cmd", "~/transport/aws", "~/transport/sqs", "~/transport/sns"},
 			aws)},
@@ -288,7 +289,7 @@ var packageRules = []packageRule{
 	}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/wire", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{
-		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client",
+		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client", "~/transport/grpc/ruletext",
 		"~/queue/attributes", "~/queue/filter", "~/transport/aws", "~/transport/sqs", "~/transport/sns",
 		// for completion: their tables list attributes and actions; the filter tests messages
 	}},
@@ -298,7 +299,7 @@ var packageRules = []packageRule{
 		users: []string{"cmd/seriatim/client"}},
 	{path: "docs/reference", only: []string{std}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/native", only: []string{
-		std, "~/cmd/seriatim/exit", "~/queue/property", "~/transport/grpc/client", "google.golang.org/grpc",
+		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc",
 		"google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/keepalive",
 		"google.golang.org/grpc/metadata", "google.golang.org/grpc/status",
 	}, users: []string{"cmd/seriatim/client", "cmd/seriatim/client/definitions", "cmd/seriatim/client/migrate",
@@ -317,13 +318,13 @@ var packageRules = []packageRule{
 	}, users: []string{"cmd/seriatim/client", "cmd/seriatim/client/migrate"}},
 	{path: "cmd/seriatim/client/definitions", only: []string{
 		std, "~/cmd/seriatim/client/native", "~/cmd/seriatim/exit", "~/queue/attributes", "~/transport/grpc/client",
-		"~/transport/ops/document", "golang.org/x/sync/errgroup", "gopkg.in/yaml.v3",
+		"~/transport/grpc/ruletext", "~/transport/ops/document", "golang.org/x/sync/errgroup", "gopkg.in/yaml.v3",
 	}, users: []string{"cmd/seriatim/client", "cmd/seriatim/client/migrate"}},
 	{path: "cmd/seriatim/client/migrate", only: []string{
 		std, "~/cmd/seriatim/client/definitions", "~/cmd/seriatim/client/native", "~/cmd/seriatim/client/transfer", "~/cmd/seriatim/exit",
 		"~/queue/attributes", "~/queue/property", "~/queue/rules", "~/transport/auth/sigv4", "~/transport/grpc/client",
-		"~/transport/servicebus/atom/client", "~/transport/servicebus/description", "~/transport/servicebus/emulator",
-		"~/transport/servicebus/entity",
+		"~/transport/grpc/ruletext", "~/transport/servicebus/atom/client", "~/transport/servicebus/description",
+		"~/transport/servicebus/emulator", "~/transport/servicebus/entity",
 		"golang.org/x/sync/errgroup",
 	}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/diagnose", only: []string{std, "~/cluster/health", "~/cmd/seriatim/plural"},

@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/filter"
+	"github.com/seriatimq/seriatim/transport/grpc/ruletext"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -90,7 +91,9 @@ type subscription struct {
 	Missing              bool   // the queue does not exist
 	Verdict              string // of the filter tester: gets it, filtered out, or an error; empty: not asked
 	Gets                 bool
-	Explained            explanation // of the deliveries; empty beyond explainedMax subscriptions
+	Explained            explanation     // of the deliveries; empty beyond explainedMax subscriptions
+	Rules                []ruletext.Rule // of a subscription of a queue
+	RulesURL             string          // page of the rules; empty: it has none
 }
 
 // explainedMax bounds the subscriptions of a page that are explained.
@@ -147,7 +150,7 @@ func (p *page) topic() {
 		}})
 	}
 	if data.Tested {
-		data.test()
+		p.testTopic(api, &data)
 	}
 	data.Graph = drawGraph(data)
 	p.render("topic", name, data)
@@ -173,8 +176,16 @@ func (p *page) subscription(api seriatimpb.TopicsClient, topic string, s *seriat
 	out.Replay, out.ReplayStatus = attributes["ReplayPolicy"], attributes["ReplayStatus"]
 	out.Raw, out.Protocol = attributes["RawMessageDelivery"] == "true", attributes["Protocol"]
 	out.Attributes = settingsOf(attributes)
+	if out.Queue != "" {
+		if rules, err := p.rulesOf(api, out.ARN); err == nil { // the caller may be allowed to see less
+			out.Rules, out.RulesURL = rules, rulesURL(topic, out.ARN)
+		}
+	}
 	return out
 }
+
+// AllMessages reports whether the only rule is the one that selects every message.
+func (s subscription) AllMessages() bool { return len(s.Rules) == 1 && s.Rules[0].IsDefault() }
 
 // Called returns the name of the subscriber in commands.
 func (s subscription) Called() string {
@@ -184,37 +195,44 @@ func (s subscription) Called() string {
 	return s.Endpoint
 }
 
-// test compares a publication with the filter of each subscription.
-func (t *topicPage) test() {
+// testTopic compares a publication with the filter and the rules of each subscription.
+func (p *page) testTopic(api seriatimpb.TopicsClient, t *topicPage) {
 	attributes, problem := publishedAttributes(t.Attributes)
 	if t.Problem = problem; problem != "" {
 		return
 	}
+	m := filter.NewMessage(attributes, t.Message)
 	for i := range t.Subscriptions {
 		s := &t.Subscriptions[i]
-		switch {
-		case s.Pending:
-			s.Verdict = "waits for its confirmation"
-			continue
-		case s.Missing:
-			s.Verdict = "is lost: the queue does not exist"
-			continue
+		if s.Verdict = s.withholds(m); s.Verdict == "" && s.RulesURL != "" && !s.AllMessages() {
+			s.Verdict = p.rulesWithhold(api, s.ARN, attributes)
 		}
-		scope := filter.MessageAttributes
-		if s.Scope != "" {
-			scope, _ = filter.ParseScope(s.Scope) // the state holds valid ones only
-		}
-		policy, err := filter.Parse(s.Filter, scope)
-		switch {
-		case err != nil:
-			s.Verdict = err.Error()
-		case policy.Match(filter.NewMessage(attributes, t.Message)):
+		if s.Verdict == "" {
 			s.Verdict, s.Gets = "gets it", true
 			t.Receivers++
-		default:
-			s.Verdict = "does not get it: its filter policy does not match"
 		}
 	}
+}
+
+// withholds says why a subscription does not get a message whatever its rules are. Empty: it may get it.
+func (s *subscription) withholds(m *filter.Message) string {
+	switch {
+	case s.Pending:
+		return "waits for its confirmation"
+	case s.Missing:
+		return "is lost: the queue does not exist"
+	}
+	scope := filter.MessageAttributes
+	if s.Scope != "" {
+		scope, _ = filter.ParseScope(s.Scope) // the state holds valid ones only
+	}
+	switch policy, err := filter.Parse(s.Filter, scope); {
+	case err != nil:
+		return err.Error()
+	case !policy.Match(m):
+		return "does not get it: its filter policy does not match"
+	}
+	return ""
 }
 
 // publishedAttributes reads attributes as a JSON object: texts, numbers, and lists of them.

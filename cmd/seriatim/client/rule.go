@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/grpc/ruletext"
 )
 
 func ruleCommand(o *options) *cobra.Command {
@@ -41,9 +41,9 @@ func ruleListCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := []native.Rule{}
+			list := []ruletext.Rule{}
 			for _, r := range found {
-				list = append(list, native.RuleOf(r))
+				list = append(list, ruletext.Of(r))
 			}
 			return p.print(map[string]any{"rules": list}, func() table {
 				t := table{heading: []string{"NAME", "FILTER", "ACTION"}}
@@ -74,23 +74,16 @@ func (f *ruleFlags) bind(c *cobra.Command) {
 
 // read returns the rule of the flags.
 func (f *ruleFlags) read(name string) (*api.Rule, error) {
-	d := native.Rule{Name: name, SQL: f.sql, Where: f.where, Action: f.action}
+	d := ruletext.Rule{Name: name, SQL: f.sql, Where: f.where, Action: f.action}
 	if f.none {
 		d.All = new(false)
 	}
 	for _, text := range f.parameters {
-		parameter, _, err := native.ParseProperty(text)
+		used, err := d.AddParameter(text)
 		if err != nil {
 			return nil, propertyError("parameter", err)
 		}
-		inFilter, inAction := mentions(f.sql, parameter), mentions(f.action, parameter)
-		if inFilter {
-			d.Parameters = append(d.Parameters, text)
-		}
-		if inAction {
-			d.ActionParameters = append(d.ActionParameters, text)
-		}
-		if !inFilter && !inAction {
+		if !used {
 			return nil, exit.New(exit.Usage, fmt.Errorf("--parameter %q: neither --sql nor --action mentions it", text), "")
 		}
 	}
@@ -99,11 +92,6 @@ func (f *ruleFlags) read(name string) (*api.Rule, error) {
 		return nil, propertyError("where", err)
 	}
 	return r, nil
-}
-
-// mentions reports whether a text has a parameter.
-func mentions(sql, parameter string) bool {
-	return regexp.MustCompile(`(?i)@` + regexp.QuoteMeta(strings.TrimPrefix(parameter, "@")) + `\b`).MatchString(sql)
 }
 
 func propertyError(flag string, err error) error {
@@ -228,7 +216,7 @@ type ruleExplanation struct {
 }
 
 func explanationOf(x *api.RuleExplanation) *ruleExplanation {
-	out := &ruleExplanation{Text: x.GetText(), Result: x.GetResult(), Reason: x.GetReason(), Values: native.Properties(x.GetValues())}
+	out := &ruleExplanation{Text: x.GetText(), Result: x.GetResult(), Reason: x.GetReason(), Values: ruletext.Properties(x.GetValues())}
 	for _, part := range x.GetParts() {
 		out.Parts = append(out.Parts, explanationOf(part))
 	}
@@ -238,11 +226,11 @@ func explanationOf(x *api.RuleExplanation) *ruleExplanation {
 func testRules(cmd *cobra.Command, n *native.Conn, p *printer, args []string, other *api.Rule, given []string) error {
 	system, application := map[string]*api.PropertyValue{}, map[string]*api.PropertyValue{}
 	for _, text := range given {
-		name, v, err := native.ParseProperty(text)
+		name, v, err := ruletext.ParseProperty(text)
 		if err != nil {
 			return propertyError("property", err)
 		}
-		if of, is := native.SystemProperty(name); is {
+		if of, is := ruletext.SystemProperty(name); is {
 			system[of] = v
 		} else {
 			application[name] = v
@@ -265,7 +253,7 @@ func testRules(cmd *cobra.Command, n *native.Conn, p *printer, args []string, ot
 		for _, change := range t.GetChanges() {
 			text := "REMOVE " + change.GetName()
 			if change.GetValue() != nil {
-				text = native.FormatProperty(change.GetName(), change.GetValue())
+				text = ruletext.FormatProperty(change.GetName(), change.GetValue())
 			}
 			r.Changes = append(r.Changes, text)
 		}

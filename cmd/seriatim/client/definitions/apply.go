@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/grpc/ruletext"
 )
 
 // Step is one change of a cluster.
@@ -211,7 +211,7 @@ func (p *planner) subscribe(list []Difference) {
 func subscribeQueue(ctx context.Context, c *api.Client, topic string, s *Subscription, attrs map[string]string) error {
 	wanted := s.rules()
 	if len(wanted) == 0 { // a subscription begins with a rule, which must select nothing until it is removed
-		wanted = []native.Rule{{Name: native.DefaultRule().Name, All: new(false)}}
+		wanted = []ruletext.Rule{{Name: ruletext.Default().Name, All: new(false)}}
 	}
 	var list []*api.Rule
 	for _, r := range wanted {

@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/grpc/ruletext"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -181,11 +182,11 @@ func topic(ctx context.Context, to *api.Client, name string) (t Topic, arn strin
 }
 
 // rules reads the rules of a subscription, nil for the default rule alone.
-func rules(ctx context.Context, to *api.Client, subscriptionARN string) (*[]native.Rule, error) {
+func rules(ctx context.Context, to *api.Client, subscriptionARN string) (*[]ruletext.Rule, error) {
 	found, err := to.Rules(ctx, subscriptionARN)
-	list := []native.Rule{}
+	list := []ruletext.Rule{}
 	for _, r := range found {
-		list = append(list, native.RuleOf(r))
+		list = append(list, ruletext.Of(r))
 	}
 	if err != nil || len(list) == 1 && list[0].IsDefault() {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/transport/grpc/ruletext"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -51,27 +51,27 @@ type Subscription struct {
 	URL        string            `json:"url,omitempty" yaml:"url,omitempty"`
 	Attributes map[string]string `json:"attributes,omitempty" yaml:"attributes,omitempty"`
 	// Rules are those of a queue. Nil is the default rule alone.
-	Rules *[]native.Rule `json:"rules,omitempty" yaml:"rules,omitempty"`
+	Rules *[]ruletext.Rule `json:"rules,omitempty" yaml:"rules,omitempty"`
 
 	arn string // in the cluster that the document was read from
 }
 
 // rules returns the rules of the subscription of a queue.
-func (s *Subscription) rules() []native.Rule {
+func (s *Subscription) rules() []ruletext.Rule {
 	switch {
 	case s.Queue == "":
 		return nil
 	case s.Rules == nil:
-		return []native.Rule{*native.DefaultRule()}
+		return []ruletext.Rule{*ruletext.Default()}
 	default:
 		return *s.Rules
 	}
 }
 
 // rule returns a rule by its name.
-func (s *Subscription) rule(name string) *native.Rule {
+func (s *Subscription) rule(name string) *ruletext.Rule {
 	list := s.rules()
-	i := slices.IndexFunc(list, func(r native.Rule) bool { return r.Name == name })
+	i := slices.IndexFunc(list, func(r ruletext.Rule) bool { return r.Name == name })
 	return &list[i]
 }
 
@@ -245,7 +245,7 @@ func (d *Document) Sort() {
 		slices.SortFunc(subscriptions, func(a, b Subscription) int { return cmp.Compare(a.subscriber(), b.subscriber()) })
 		for j := range subscriptions {
 			if own := subscriptions[j].Rules; own != nil {
-				slices.SortFunc(*own, func(a, b native.Rule) int { return cmp.Compare(a.Name, b.Name) })
+				slices.SortFunc(*own, func(a, b ruletext.Rule) int { return cmp.Compare(a.Name, b.Name) })
 			}
 		}
 	}

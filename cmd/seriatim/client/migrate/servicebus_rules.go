@@ -3,20 +3,20 @@ package migrate
 import (
 	"math"
 
-	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/queue/property"
 	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/grpc/ruletext"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
 )
 
 // rules returns the rules of a subscription, nil for the default rule alone. A rule that is refused here
 // is left out.
-func (c *converter) rules(path string, e *description.Entity) *[]native.Rule {
+func (c *converter) rules(path string, e *description.Entity) *[]ruletext.Rule {
 	if !e.HasRules() {
 		return nil
 	}
-	list := []native.Rule{}
+	list := []ruletext.Rule{}
 	for i := range e.Rules {
 		d := &e.Rules[i]
 		if _, err := d.InCanonicalForm(); err != nil {
@@ -28,8 +28,8 @@ func (c *converter) rules(path string, e *description.Entity) *[]native.Rule {
 	return &list
 }
 
-func ruleOf(d *rules.Definition) native.Rule {
-	r := native.Rule{Name: d.Name}
+func ruleOf(d *rules.Definition) ruletext.Rule {
+	r := ruletext.Rule{Name: d.Name}
 	switch d.Kind {
 	case rules.KindSQL:
 		r.SQL, r.Parameters = d.SQL.Text, textsOf("", d.SQL.Parameters)
@@ -47,7 +47,7 @@ func ruleOf(d *rules.Definition) native.Rule {
 func textsOf(prefix string, list []rules.Parameter) (texts []string) {
 	for _, p := range list {
 		v, _ := property.Decode(p.Value) // the rule is valid
-		texts = append(texts, native.FormatProperty(prefix+p.Name, valueOf(v)))
+		texts = append(texts, ruletext.FormatProperty(prefix+p.Name, valueOf(v)))
 	}
 	return texts
 }

@@ -1,15 +1,18 @@
-package native
+// Package ruletext reads and writes rules of subscriptions as texts, for the command line, documents and
+// the console. It does not know the SQL in them: the state machine parses it.
+package ruletext
 
 import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/property"
-	"github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 // Types of values in texts. A value without a type is a text.
@@ -21,43 +24,43 @@ const (
 )
 
 // ParseProperty parses a property as name=text or name:type=value.
-func ParseProperty(text string) (name string, v *client.PropertyValue, err error) {
+func ParseProperty(text string) (name string, v *seriatimpb.PropertyValue, err error) {
 	left, value, ok := strings.Cut(text, "=")
 	name, kind, typed := strings.Cut(left, ":")
 	if !ok || name == "" {
 		return "", nil, fmt.Errorf("%q has no name and value", text)
 	}
 	if !typed {
-		return name, &client.PropertyValue{Value: &client.TextValue{Text: value}}, nil
+		return name, &seriatimpb.PropertyValue{Value: &seriatimpb.PropertyValue_Text{Text: value}}, nil
 	}
-	v, err = ParseValue(kind, value)
+	v, err = parseValue(kind, value)
 	if err != nil {
 		err = fmt.Errorf("%q: %w", text, err)
 	}
 	return name, v, err
 }
 
-// ParseValue parses a value of a type.
-func ParseValue(kind, text string) (*client.PropertyValue, error) {
+// parseValue parses a value of a type.
+func parseValue(kind, text string) (*seriatimpb.PropertyValue, error) {
 	switch kind {
 	case integerType:
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return &client.PropertyValue{Value: &client.IntegerValue{Integer: n}}, nil
+			return &seriatimpb.PropertyValue{Value: &seriatimpb.PropertyValue_Integer{Integer: n}}, nil
 		}
 		return nil, fmt.Errorf("%q is no integer of 64 bits", text)
 	case numberType:
 		if n, err := strconv.ParseFloat(text, 64); err == nil {
-			return &client.PropertyValue{Value: &client.NumberValue{Number: n}}, nil
+			return &seriatimpb.PropertyValue{Value: &seriatimpb.PropertyValue_Number{Number: n}}, nil
 		}
 		return nil, fmt.Errorf("%q is no number", text)
 	case booleanType:
 		if is, err := strconv.ParseBool(text); err == nil {
-			return &client.PropertyValue{Value: &client.BooleanValue{Boolean: is}}, nil
+			return &seriatimpb.PropertyValue{Value: &seriatimpb.PropertyValue_Boolean{Boolean: is}}, nil
 		}
 		return nil, fmt.Errorf("%q is neither true nor false", text)
 	case amqpType:
 		if encoded, err := hex.DecodeString(text); err == nil {
-			return &client.PropertyValue{Value: &client.EncodedValue{Amqp: encoded}}, nil
+			return &seriatimpb.PropertyValue{Value: &seriatimpb.PropertyValue_Amqp{Amqp: encoded}}, nil
 		}
 		return nil, fmt.Errorf("%q is not hexadecimal", text)
 	}
@@ -65,18 +68,18 @@ func ParseValue(kind, text string) (*client.PropertyValue, error) {
 }
 
 // FormatProperty is the inverse of ParseProperty. It says that a property has no value, which no text stands for.
-func FormatProperty(name string, v *client.PropertyValue) string {
+func FormatProperty(name string, v *seriatimpb.PropertyValue) string {
 	kind, text := "", ""
 	switch x := v.GetValue().(type) {
-	case *client.TextValue:
+	case *seriatimpb.PropertyValue_Text:
 		return name + "=" + x.Text
-	case *client.IntegerValue:
+	case *seriatimpb.PropertyValue_Integer:
 		kind, text = integerType, strconv.FormatInt(x.Integer, 10)
-	case *client.NumberValue:
+	case *seriatimpb.PropertyValue_Number:
 		kind, text = numberType, strconv.FormatFloat(x.Number, 'g', -1, 64)
-	case *client.BooleanValue:
+	case *seriatimpb.PropertyValue_Boolean:
 		kind, text = booleanType, strconv.FormatBool(x.Boolean)
-	case *client.EncodedValue:
+	case *seriatimpb.PropertyValue_Amqp:
 		kind, text = amqpType, hex.EncodeToString(x.Amqp)
 	default:
 		return name + " (none)"
@@ -85,7 +88,7 @@ func FormatProperty(name string, v *client.PropertyValue) string {
 }
 
 // Properties formats properties, sorted by name.
-func Properties(of map[string]*client.PropertyValue) (texts []string) {
+func Properties(of map[string]*seriatimpb.PropertyValue) (texts []string) {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		texts = append(texts, FormatProperty(name, of[name]))
 	}
@@ -118,18 +121,18 @@ type Rule struct {
 	ActionParameters []string `json:"actionParameters,omitempty" yaml:"actionParameters,omitempty"`
 }
 
-// DefaultRule returns the rule with which a subscription begins.
-func DefaultRule() *Rule { return &Rule{Name: "$Default", All: new(true)} }
+// Default returns the rule with which a subscription begins.
+func Default() *Rule { return &Rule{Name: "$Default", All: new(true)} }
 
 // IsDefault reports whether the rule is that with which a subscription begins.
 func (d *Rule) IsDefault() bool {
-	return d.Name == DefaultRule().Name && d.Action == "" && d.Filter() == DefaultRule().Filter()
+	return d.Name == Default().Name && d.Action == "" && d.Filter() == Default().Filter()
 }
 
 // String returns the rule without its name. Rules that do the same in the same words have one form.
 func (d *Rule) String() string {
 	if r, err := d.Message(); err == nil {
-		d = new(RuleOf(r))
+		d = new(Of(r))
 	}
 	text := d.Filter()
 	if d.Action != "" {
@@ -138,18 +141,18 @@ func (d *Rule) String() string {
 	return text
 }
 
-// RuleOf returns the document of a rule.
-func RuleOf(r *client.Rule) Rule {
+// Of returns the document of a rule.
+func Of(r *seriatimpb.Rule) Rule {
 	d := Rule{Name: r.GetName(), Action: r.GetAction().GetText(), ActionParameters: Properties(r.GetAction().GetParameters())}
 	switch f := r.GetFilter().(type) {
-	case *client.SQLFilter:
+	case *seriatimpb.Rule_Sql:
 		d.SQL, d.Parameters = f.Sql.GetText(), Properties(f.Sql.GetParameters())
-	case *client.CorrelationFilter:
+	case *seriatimpb.Rule_Correlation:
 		for _, name := range slices.Sorted(maps.Keys(f.Correlation.GetSystem())) {
 			d.Where = append(d.Where, systemPrefix+name+"="+f.Correlation.GetSystem()[name])
 		}
 		d.Where = append(d.Where, Properties(f.Correlation.GetApplication())...)
-	case *client.AllMessages:
+	case *seriatimpb.Rule_All:
 		d.All = &f.All
 	default:
 		d.All = new(true)
@@ -171,15 +174,36 @@ func (d *Rule) Filter() string {
 	}
 }
 
-// Message is the inverse of RuleOf.
-func (d *Rule) Message() (*client.Rule, error) {
-	r := &client.Rule{Name: d.Name}
+// AddParameter adds the value of a parameter to the filter and the action that mention it. It reports
+// false, and adds nothing, if neither does.
+func (d *Rule) AddParameter(text string) (used bool, err error) {
+	name, _, err := ParseProperty(text)
+	if err != nil {
+		return false, err
+	}
+	if mentions(d.SQL, name) {
+		d.Parameters, used = append(d.Parameters, text), true
+	}
+	if mentions(d.Action, name) {
+		d.ActionParameters, used = append(d.ActionParameters, text), true
+	}
+	return used, nil
+}
+
+// mentions reports whether a text has a parameter.
+func mentions(sql, parameter string) bool {
+	return regexp.MustCompile(`(?i)@` + regexp.QuoteMeta(strings.TrimPrefix(parameter, "@")) + `\b`).MatchString(sql)
+}
+
+// Message is the inverse of Of.
+func (d *Rule) Message() (*seriatimpb.Rule, error) {
+	r := &seriatimpb.Rule{Name: d.Name}
 	if d.Action != "" {
 		parameters, err := parseParameters(d.ActionParameters)
 		if err != nil {
 			return nil, err
 		}
-		r.Action = &client.RuleExpression{Text: d.Action, Parameters: parameters}
+		r.Action = &seriatimpb.RuleExpression{Text: d.Action, Parameters: parameters}
 	}
 	switch {
 	case d.SQL != "":
@@ -187,16 +211,16 @@ func (d *Rule) Message() (*client.Rule, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Filter = &client.SQLFilter{Sql: &client.RuleExpression{Text: d.SQL, Parameters: parameters}}
+		r.Filter = &seriatimpb.Rule_Sql{Sql: &seriatimpb.RuleExpression{Text: d.SQL, Parameters: parameters}}
 	case d.Where != nil:
-		c := &client.RuleConditions{System: map[string]string{}, Application: map[string]*client.PropertyValue{}}
+		c := &seriatimpb.RuleConditions{System: map[string]string{}, Application: map[string]*seriatimpb.PropertyValue{}}
 		for _, text := range d.Where {
 			name, v, err := ParseProperty(text)
 			if err != nil {
 				return nil, err
 			}
 			system, is := SystemProperty(name)
-			text, isText := v.GetValue().(*client.TextValue)
+			text, isText := v.GetValue().(*seriatimpb.PropertyValue_Text)
 			switch {
 			case !is:
 				c.Application[name] = v
@@ -206,16 +230,16 @@ func (d *Rule) Message() (*client.Rule, error) {
 				return nil, fmt.Errorf("the value of %s is no text", name)
 			}
 		}
-		r.Filter = &client.CorrelationFilter{Correlation: c}
+		r.Filter = &seriatimpb.Rule_Correlation{Correlation: c}
 	default:
-		r.Filter = &client.AllMessages{All: d.All == nil || *d.All}
+		r.Filter = &seriatimpb.Rule_All{All: d.All == nil || *d.All}
 	}
 	return r, nil
 }
 
 // parseParameters parses parameters, whose names begin with @, which can be omitted.
-func parseParameters(texts []string) (map[string]*client.PropertyValue, error) {
-	out := make(map[string]*client.PropertyValue, len(texts))
+func parseParameters(texts []string) (map[string]*seriatimpb.PropertyValue, error) {
+	out := make(map[string]*seriatimpb.PropertyValue, len(texts))
 	for _, text := range texts {
 		name, v, err := ParseProperty(text)
 		if err != nil {
