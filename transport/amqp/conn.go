@@ -237,11 +237,11 @@ func (c *Conn) flushed() bool {
 	return c.stage == closing && c.output.failed == nil && !c.input.closed
 }
 
-// discard reads on for a while: closing a connection with unread input would discard the written
-// bytes.
+// discard reads on for a while, up to discardMax bytes: closing a connection with unread input would
+// discard the written bytes.
 func (c *Conn) discard() {
 	if c.net.SetReadDeadline(c.endUntil) == nil {
-		_, _ = io.Copy(io.Discard, c.net) // until endUntil
+		_, _ = io.CopyN(io.Discard, c.net, discardMax)
 	}
 }
 

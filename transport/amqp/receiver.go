@@ -107,10 +107,12 @@ func (v *Receiver) transfer(t *wire.Transfer, payload []byte) {
 		return
 	}
 	if !v.add(payload) {
+		c.Refused()
 		v.fail(failure(DetachForced, "The node has no memory for the message."))
 		return
 	}
 	if t.More && m.size/2 > v.messageMax { // so that a message without an end is not read for long
+		c.Refused()
 		v.fail(tooLarge.Error)
 		return
 	}

@@ -31,6 +31,8 @@ const (
 	idleFramesMax = 10_000
 	// idleBytes of a message for a link that has ended count as much as a frame.
 	idleBytes = 256
+	// discardMax bounds the bytes that are read after a close, so that the client reads why.
+	discardMax = 256 << 10
 	// framesPerTurn bounds the frames that a connection without a verified key processes in a turn.
 	framesPerTurn = 16
 )

@@ -217,7 +217,9 @@ func (p *page) rulesWithhold(api seriatimpb.TopicsClient, arn string, attributes
 	in := &seriatimpb.TestRulesRequest{SubscriptionArn: arn, Application: map[string]*seriatimpb.PropertyValue{}}
 	for _, a := range attributes {
 		v := &seriatimpb.PropertyValue{Value: &seriatimpb.PropertyValue_Text{Text: a.Value}}
-		if n, err := strconv.ParseFloat(a.Value, 64); err == nil && a.DataType == "Number" {
+		if n, err := strconv.ParseInt(a.Value, 10, 64); err == nil && a.DataType == "Number" {
+			v.Value = &seriatimpb.PropertyValue_Integer{Integer: n}
+		} else if n, err := strconv.ParseFloat(a.Value, 64); err == nil && a.DataType == "Number" {
 			v.Value = &seriatimpb.PropertyValue_Number{Number: n}
 		}
 		in.Application[a.Name] = v
