@@ -30,7 +30,7 @@ const (
 	namePurgeClears          = "PurgeClearsDeduplicationHistory"
 	nameReceiveCompatibility = "ReceiveCompatibility"
 	nameSizeMax              = "MaxSizeInMegabytes"
-	nameStatus               = "EntityStatus"
+	NameStatus               = "EntityStatus"
 	nameRedriveAllowPolicy   = "RedriveAllowPolicy"
 	nameRedrivePolicy        = "RedrivePolicy"
 	nameReservedEnabled      = "ReservedAttributesEnabled"
@@ -116,7 +116,7 @@ var queueTable = newTable(false,
 	row(NameDeliveryPaused, 1, onAny,
 		"With `true`, receives get no messages until you set it to `false`. Sends, deletions and move tasks go on.",
 		flag(func(a *Queue) *bool { return &a.DeliveryPaused })).as(extensionDeliveryPaused),
-	row(nameStatus, 1, onAny,
+	row(NameStatus, 1, onAny,
 		"With `SendDisabled`, the queue refuses sends. With `ReceiveDisabled`, it refuses receives, completions, deferrals and dead "+
 			"letters by receivers. `Disabled` is both. Messages from topics arrive, and operators can delete and move messages.",
 		choice(statuses, StatusActive, func(a *Queue) *Status { return &a.Status })).as(extensionStatus),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
@@ -29,6 +30,36 @@ type queueHead struct {
 
 // URL returns the page of the queue, or of one of its tabs.
 func (h queueHead) URL(more ...string) string { return queueURL(h.Name) + strings.Join(more, "") }
+
+// Status returns the status of the queue if it is not active, as in "ReceiveDisabled".
+func (h queueHead) Status() string {
+	if status := h.Attributes[attributes.NameStatus]; status != attributes.StatusActive.String() {
+		return status
+	}
+	return ""
+}
+
+// forwarding is a queue or topic to which messages or dead letters go.
+type forwarding struct{ What, Name, URL string }
+
+// Forwards lists the targets of forwarding.
+func (h queueHead) Forwards() (list []forwarding) {
+	for _, f := range []forwarding{
+		{What: "messages", Name: h.Attributes[attributes.NameForwardTo]},
+		{What: "dead letters", Name: h.Attributes[attributes.NameForwardDeadLetters]},
+	} {
+		name, topic := attributes.ForwardTarget(f.Name)
+		if name == "" {
+			continue
+		}
+		f.Name, f.URL = name, queueURL(access.Sibling(h.Name, name))
+		if topic {
+			f.URL = topicURL(access.Sibling(h.Name, name))
+		}
+		list = append(list, f)
+	}
+	return list
+}
 
 // FIFO reports whether the queue is one.
 func (h queueHead) FIFO() bool { return h.Row.FIFO }

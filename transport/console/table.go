@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/transport/ops/document"
+	"github.com/seriatimq/seriatim/transport/servicebus/entity"
 )
 
 // queueRow is one queue in a list.
@@ -38,6 +39,16 @@ type queueRow struct {
 
 // Messages counts all messages of the queue.
 func (r queueRow) Messages() int64 { return r.Visible + r.InFlight + r.Delayed + r.Deferred }
+
+// Entity returns the path of the entity of Azure Service Bus, empty if it is just the name.
+func (r queueRow) Entity() string {
+	name := access.PlainName(r.Name)
+	path, ok := entity.OfQueue(name)
+	if !ok || path+".fifo" == name {
+		return ""
+	}
+	return path
+}
 
 // Waiting counts the messages that wait for a time, or are deferred.
 func (r queueRow) Waiting() int64 { return r.Delayed + r.Deferred }
@@ -169,7 +180,7 @@ type queueFilter struct {
 
 // matches reports whether a list shows a row.
 func (f queueFilter) matches(r queueRow) bool {
-	if f.Find != "" && !strings.Contains(strings.ToLower(r.Name), strings.ToLower(f.Find)) {
+	if find := strings.ToLower(f.Find); !strings.Contains(strings.ToLower(r.Name), find) && !strings.Contains(strings.ToLower(r.Entity()), find) {
 		return false
 	}
 	switch f.Only {
