@@ -140,6 +140,7 @@ type fixture struct {
 	t      *testing.T
 	server *httptest.Server
 	client *http.Client
+	native *grpc.Server
 	admin  *ops.Admin
 	pages  *Console
 
@@ -188,6 +189,7 @@ func newFixture(t *testing.T, node *cluster.Node, guarded bool) *fixture {
 		Logger: logger, Calls: &service.Calls{Logger: slog.New(slog.DiscardHandler), Audit: audit, Observer: f.admin.Requests(),
 			Random: rand.Reader, Now: time.Now, Sample: new(service.Sample), Refusals: new(service.RefusalSample)},
 	})
+	f.native = native
 	if node == filled {
 		topics := seriatimpb.NewTopicsClient(native.Local(grpc.LocalCaller{Operator: "test"}))
 		clustertest.Must(t, clustertest.Err(topics.CreateTopic(t.Context(), &seriatimpb.CreateTopicRequest{

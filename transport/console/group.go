@@ -43,10 +43,13 @@ func groupOf(queue string, g *seriatimpb.MessageGroup) groupRow {
 // groupsPage lists groups.
 type groupsPage struct {
 	queueHead
-	Rows   []groupRow
-	Prefix string
-	State  string
-	Next   string
+	Rows []groupRow
+	// Sessions are those with a state; MoreSessions reports whether there are more than the page lists.
+	Sessions     []sessionRow
+	MoreSessions bool
+	Prefix       string
+	State        string
+	Next         string
 }
 
 // groupsShown is the number of groups of a page.
@@ -63,6 +66,9 @@ func (p *page) queueGroups() {
 	q := p.r.URL.Query()
 	data := groupsPage{queueHead: h, Prefix: q.Get("prefix"), State: q.Get("state")}
 	token := q.Get("after")
+	if token == "" && h.FIFO() {
+		data.Sessions, data.MoreSessions = p.sessionsOf(h)
+	}
 	for read := 0; h.FIFO() && read < groupsScanned; read += groupsShown {
 		out, err := p.inspection(h.Name).ListGroups(p.r.Context(), &seriatimpb.ListGroupsRequest{
 			Queue: p.called(h.Name), Prefix: data.Prefix, PageSize: groupsShown, PageToken: token,

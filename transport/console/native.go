@@ -34,6 +34,10 @@ func (p *page) inspection(queue string) seriatimpb.InspectionClient {
 	return seriatimpb.NewInspectionClient(p.local(queue))
 }
 
+func (p *page) sessionsAPI(queue string) seriatimpb.SessionsClient {
+	return seriatimpb.NewSessionsClient(p.local(queue))
+}
+
 func (p *page) topicsAPI(topic string) seriatimpb.TopicsClient {
 	return seriatimpb.NewTopicsClient(p.local(topic))
 }

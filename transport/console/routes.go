@@ -57,6 +57,7 @@ func routes() []route {
 		{"GET /topics/{name}/rules", ops.Viewer, true, (*page).rules},
 		{"POST /topics/{name}/rules", ops.Administrator, true, (*page).putRule},
 		{"POST /topics/{name}/rules/remove", ops.Administrator, true, (*page).removeRule},
+		{"POST /topics/{name}/scheduled/cancel", ops.Operate, true, (*page).cancelScheduled},
 		{"POST /topics/{name}/publish", ops.Operate, true, (*page).publish},
 		{"POST /topics/{name}/subscribe", ops.Administrator, true, (*page).subscribe},
 		{"POST /topics/{name}/unsubscribe", ops.Administrator, true, (*page).unsubscribe},

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/queue/filter"
 	"github.com/seriatimq/seriatim/transport/grpc/ruletext"
@@ -155,10 +157,23 @@ func (d rulesPage) Receives() bool {
 func (d rulesPage) TopicURL() string { return topicURL(d.Topic) }
 
 // URL returns the page.
-func (d rulesPage) URL() string { return rulesURL(d.Topic, d.Subscription.ARN) }
+func (d rulesPage) URL() string { return rulesURL(d.Topic, d.Subscription.Queue) }
 
-func rulesURL(topic, arn string) string {
-	return topicURL(topic) + "/rules?" + url.Values{"subscription": {arn}}.Encode()
+func rulesURL(topic, queue string) string {
+	return topicURL(topic) + "/rules?" + url.Values{"queue": {queue}}.Encode()
+}
+
+// subscriptionOf finds the subscription of a queue.
+func (p *page) subscriptionOf(topic, queue string) (*seriatimpb.Subscription, error) {
+	list, err := p.topicsAPI(topic).ListSubscriptions(p.r.Context(), &seriatimpb.ListSubscriptionsRequest{
+		Topic: p.called(topic), PageSize: topicsMax,
+	})
+	for _, s := range list.GetSubscriptions() {
+		if s.GetQueue() == queue && queue != "" {
+			return s, nil
+		}
+	}
+	return nil, cmp.Or(err, status.Error(codes.NotFound, line(90, queue)+" is not subscribed to "+line(90, topic)+"."))
 }
 
 func (p *page) rules() {
@@ -169,19 +184,12 @@ func (p *page) rules() {
 		Topic: name, Kinds: ruleKinds, Properties: q.Get("properties"), Tested: q.Has("properties"), Other: q.Get("other") != "",
 		Form: ruleFormOf(q),
 	}
-	list, err := api.ListSubscriptions(p.r.Context(), &seriatimpb.ListSubscriptionsRequest{Topic: p.called(name), PageSize: topicsMax})
+	s, err := p.subscriptionOf(name, q.Get("queue"))
+	if err == nil {
+		data.Subscription = p.subscription(api, name, s)
+		data.Rules, err = p.rulesOf(api, s.GetSubscriptionArn())
+	}
 	if err != nil {
-		p.fail(err)
-		return
-	}
-	arn := q.Get("subscription")
-	i := slices.IndexFunc(list.GetSubscriptions(), func(s *seriatimpb.Subscription) bool { return s.GetSubscriptionArn() == arn })
-	if i < 0 {
-		p.problem(http.StatusNotFound, "The topic has no such subscription.")
-		return
-	}
-	data.Subscription = p.subscription(api, name, list.GetSubscriptions()[i])
-	if data.Rules, err = p.rulesOf(api, arn); err != nil {
 		p.fail(err)
 		return
 	}
@@ -270,26 +278,31 @@ func (p *page) test(api seriatimpb.TopicsClient, data *rulesPage) error {
 }
 
 func (p *page) putRule() {
-	name, form := p.stateName(p.r.PathValue("name")), ruleFormOf(p.r.PostForm)
-	arn, queue := p.r.PostFormValue("subscription"), p.r.PostFormValue("endpoint")
+	name, queue, form := p.stateName(p.r.PathValue("name")), p.r.PostFormValue("queue"), ruleFormOf(p.r.PostForm)
 	words := append([]string{"topic", "rule", "add", name, queue, form.Name}, form.words()...)
-	in := &seriatimpb.PutRuleRequest{SubscriptionArn: arn, Existing: seriatimpb.ExistingRule_EXISTING_RULE_NONE}
+	in := &seriatimpb.PutRuleRequest{Existing: seriatimpb.ExistingRule_EXISTING_RULE_NONE}
 	if p.r.PostFormValue("replace") != "" {
 		in.Existing, words = seriatimpb.ExistingRule_EXISTING_RULE_ANY, append(words, "--replace")
 	}
-	var err error
-	if in.Rule, err = form.rule(); err == nil {
+	s, err := p.subscriptionOf(name, queue)
+	if err == nil {
+		in.SubscriptionArn = s.GetSubscriptionArn()
+		in.Rule, err = form.rule()
+	}
+	if err == nil {
 		_, err = p.topicsAPI(name).PutRule(p.r.Context(), in)
 	}
-	p.done(err, rulesURL(name, arn), "Rule "+form.Name+" added.", command(words...))
+	p.done(err, rulesURL(name, queue), "Rule "+form.Name+" added.", command(words...))
 }
 
 func (p *page) removeRule() {
-	name, rule := p.stateName(p.r.PathValue("name")), p.r.PostFormValue("rule")
-	arn, queue := p.r.PostFormValue("subscription"), p.r.PostFormValue("endpoint")
-	if !p.confirmed(rule, rulesURL(name, arn)) {
+	name, queue, rule := p.stateName(p.r.PathValue("name")), p.r.PostFormValue("queue"), p.r.PostFormValue("rule")
+	if !p.confirmed(rule, rulesURL(name, queue)) {
 		return
 	}
-	_, err := p.topicsAPI(name).RemoveRule(p.r.Context(), &seriatimpb.RemoveRuleRequest{SubscriptionArn: arn, Name: rule})
-	p.done(err, rulesURL(name, arn), "Rule "+rule+" removed.", command("topic", "rule", "remove", name, queue, rule))
+	s, err := p.subscriptionOf(name, queue)
+	if err == nil {
+		_, err = p.topicsAPI(name).RemoveRule(p.r.Context(), &seriatimpb.RemoveRuleRequest{SubscriptionArn: s.GetSubscriptionArn(), Name: rule})
+	}
+	p.done(err, rulesURL(name, queue), "Rule "+rule+" removed.", command("topic", "rule", "remove", name, queue, rule))
 }

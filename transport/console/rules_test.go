@@ -2,6 +2,7 @@ package console
 
 import (
 	"html"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 // subscribed returns a node with a subscription, and the page of its rules.
-func subscribed(t *testing.T) (f *fixture, csrf, page, arn string) {
+func subscribed(t *testing.T) (f *fixture, csrf, page string) {
 	t.Helper()
 	f = newEmpty(t)
 	csrf = f.csrf("/queues")
@@ -21,22 +22,17 @@ func subscribed(t *testing.T) (f *fixture, csrf, page, arn string) {
 	if link == nil {
 		t.Fatal("the topic has no link to the rules")
 	}
-	page = html.UnescapeString(link[1])
-	at, err := url.Parse(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f, csrf, page, at.Query().Get("subscription")
+	return f, csrf, html.UnescapeString(link[1])
 }
 
 // A rule is added, tested and removed.
 func TestRules(t *testing.T) {
-	f, csrf, page, arn := subscribed(t)
+	f, csrf, page := subscribed(t)
 	if got := f.get(page).body; !strings.Contains(got, "$Default") {
 		t.Error("the page does not show the default rule")
 	}
 	rule := func(fields ...string) []string {
-		return append([]string{"subscription", arn, "endpoint", "fraud.fifo", "rule", "large"}, fields...)
+		return append([]string{"queue", "fraud.fifo", "rule", "large"}, fields...)
 	}
 	for _, refused := range []struct {
 		fields []string
@@ -63,7 +59,7 @@ func TestRules(t *testing.T) {
 	if got = f.post("/topics/sales.fifo/rules", csrf, rule(append(large, "replace", "1")...)...).body; strings.Contains(got, "flash failed") {
 		t.Error("the rule was not replaced")
 	}
-	remove := []string{"subscription", arn, "endpoint", "fraud.fifo", "rule", "$Default"}
+	remove := []string{"queue", "fraud.fifo", "rule", "$Default"}
 	if got = f.post("/topics/sales.fifo/rules/remove", csrf, remove...).body; !strings.Contains(got, "Nothing was changed") {
 		t.Error("a rule was removed without its name")
 	}
@@ -74,10 +70,13 @@ func TestRules(t *testing.T) {
 
 // The testers tell what gets a message, and why.
 func TestRuleTesters(t *testing.T) {
-	f, csrf, page, arn := subscribed(t)
-	f.post("/topics/sales.fifo/rules", csrf, "subscription", arn, "rule", "large", "kind", "sql", "condition", "amount > 1000", "action",
+	f, csrf, page := subscribed(t)
+	f.post("/topics/sales.fifo/rules", csrf, "queue", "fraud.fifo", "rule", "large", "kind", "sql", "condition", "amount > 1000", "action",
 		"SET checked = FALSE")
-	f.post("/topics/sales.fifo/rules/remove", csrf, "subscription", arn, "rule", "$Default", "confirm", "$Default")
+	f.post("/topics/sales.fifo/rules/remove", csrf, "queue", "fraud.fifo", "rule", "$Default", "confirm", "$Default")
+	if got := f.get("/topics/sales.fifo/rules?queue=none.fifo"); got.code != http.StatusNotFound {
+		t.Errorf("a missing subscription: got %d", got.code)
+	}
 	for query, want := range map[string]string{
 		"properties=amount:integer%3D1200":                                        "fraud.fifo gets this message.",
 		"properties=amount:integer%3D12":                                          "fraud.fifo does not get this message.",

@@ -112,8 +112,9 @@ type topicPage struct {
 	Problem       string // of the tester
 	Now           int64
 	Receivers     int
-	ArchivedFrom  string // earliest time of a replay; empty: the topic has no archive
-	Scheduled     int    // messages that the topic publishes later
+	ArchivedFrom  string         // earliest time of a replay; empty: the topic has no archive
+	Scheduled     int            // messages that the topic publishes later
+	Later         []scheduledRow // the first of them
 }
 
 // URL returns the page of the topic.
@@ -135,6 +136,9 @@ func (p *page) topic() {
 	}
 	data.ArchivedFrom = attributes.GetAttributes()["BeginningArchiveTime"]
 	p.console.Node.ReadLocal(func(v queue.View) { data.Scheduled = v.TopicScheduled(name) })
+	if data.Scheduled > 0 {
+		data.Later = p.scheduledOf(name)
+	}
 	list, err := api.ListSubscriptions(ctx, &seriatimpb.ListSubscriptionsRequest{Topic: p.called(name), PageSize: topicsMax})
 	if err != nil {
 		p.fail(err)
@@ -178,7 +182,7 @@ func (p *page) subscription(api seriatimpb.TopicsClient, topic string, s *seriat
 	out.Attributes = settingsOf(attributes)
 	if out.Queue != "" {
 		if rules, err := p.rulesOf(api, out.ARN); err == nil { // the caller may be allowed to see less
-			out.Rules, out.RulesURL = rules, rulesURL(topic, out.ARN)
+			out.Rules, out.RulesURL = rules, rulesURL(topic, out.Queue)
 		}
 	}
 	return out

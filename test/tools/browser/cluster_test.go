@@ -70,6 +70,9 @@ func fill(t *testing.T, c *harness.Cluster) {
 		"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:orders-dead.fifo","maxReceiveCount":2}`})
 	create("thumbnails", map[string]string{})
 	create("empty.fifo", map[string]string{})
+	create("news_2FSubscriptions_2Faudit.fifo", map[string]string{
+		"MessageGroupIdMode": "Required", "EntityStatus": "ReceiveDisabled", "ForwardTo": "empty.fifo",
+	})
 	send := func(queue, group, id, body string) {
 		t.Helper()
 		m := &client.Message{Body: body, Attributes: map[string]*seriatimpb.Attribute{
@@ -100,6 +103,19 @@ func fill(t *testing.T, c *harness.Cluster) {
 		if _, err := conn.Subscribe(ctx, "events.fifo", name, attributes); err != nil {
 			t.Fatal(err)
 		}
+	}
+	later := &client.TopicMessage{
+		Message: "later", GroupId: proto.String("g"), DeduplicationId: proto.String("later"), EnqueueAtMs: time.Now().Add(time.Hour).UnixMilli(),
+	}
+	if _, err := conn.Publish(ctx, "events.fifo", later); err != nil {
+		t.Fatal(err)
+	}
+	session, err := conn.Accept(ctx, "empty.fifo", "customer-9", client.SessionOptions{})
+	if err == nil {
+		err = session.SetState(ctx, []byte(`{"step": 2}`))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	// The last request of the connection is about orders.fifo.
 	received, err := conn.Receive(ctx, &client.ReceiveRequest{Queue: "orders.fifo", MaxMessages: proto.Int32(1)})
