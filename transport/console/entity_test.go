@@ -19,7 +19,8 @@ func TestEntity(t *testing.T) {
 	f.post("/queues", csrf, "name", "plain.fifo")
 	f.post("/queues", csrf, "name", name)
 	for _, set := range [][2]string{{"EntityStatus", "ReceiveDisabled"}, {"ForwardTo", "plain.fifo"}, {"MessageGroupIdMode", "Required"}} {
-		if got := f.post("/queues/"+name+"/settings", csrf, "attribute", set[0], "value", set[1]).body; strings.Contains(got, "flash failed") {
+		got := f.post("/queues/"+name+"/settings", csrf, "attribute", set[0], "value", set[1]).body
+		if strings.Contains(got, "flash failed") {
 			t.Errorf("%v was refused", set)
 		}
 	}
@@ -38,7 +39,8 @@ func TestEntity(t *testing.T) {
 			t.Errorf("the page of a plain queue has %s", unwanted)
 		}
 	}
-	if got = f.get("/queues?find=SUBSCRIPTIONS/audit").body; !strings.Contains(got, `href="/queues/`+name+`"`) || strings.Contains(got, `href="/queues/plain.fifo"`) {
+	got = f.get("/queues?find=SUBSCRIPTIONS/audit").body
+	if !strings.Contains(got, `href="/queues/`+name+`"`) || strings.Contains(got, `href="/queues/plain.fifo"`) {
 		t.Error("the list does not find an entity by its path")
 	}
 }
@@ -49,7 +51,9 @@ func TestSessions(t *testing.T) {
 	f.post("/queues", f.csrf("/queues"), "name", "orders.fifo")
 	sessions := seriatimpb.NewSessionsClient(f.native.Local(grpc.LocalCaller{Operator: "test"}))
 	lock, id := int32(36000), "customer-9"
-	s, err := sessions.AcceptSession(t.Context(), &seriatimpb.AcceptSessionRequest{Queue: "orders.fifo", SessionId: &id, LockSeconds: &lock})
+	s, err := sessions.AcceptSession(t.Context(), &seriatimpb.AcceptSessionRequest{
+		Queue: "orders.fifo", SessionId: &id, LockSeconds: &lock,
+	})
 	clustertest.Must(t, err)
 	clustertest.Must(t, clustertest.Err(sessions.SetSessionState(t.Context(), &seriatimpb.SetSessionStateRequest{
 		Queue: "orders.fifo", Session: s.GetSession(), State: []byte(`{"step": 2}`),
@@ -82,8 +86,8 @@ func TestCancelScheduled(t *testing.T) {
 		t.Error("it was cancelled without its number")
 	}
 	cancel := []string{"seq", sequence[1], "confirm", sequence[1]}
-	if got = f.post("/topics/events.fifo/scheduled/cancel", csrf, cancel...).body; !strings.Contains(got, "The message is not published.") ||
-		strings.Contains(got, `data-testid="later"`) {
+	got = f.post("/topics/events.fifo/scheduled/cancel", csrf, cancel...).body
+	if !strings.Contains(got, "The message is not published.") || strings.Contains(got, `data-testid="later"`) {
 		t.Error("the message is still there")
 	}
 	if got = f.post("/topics/events.fifo/scheduled/cancel", csrf, cancel...).body; !strings.Contains(got, "flash failed") {

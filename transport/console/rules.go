@@ -251,7 +251,8 @@ func (p *page) rulesWithhold(api seriatimpb.TopicsClient, arn string, attributes
 // test fills in the result of the tester.
 func (p *page) test(api seriatimpb.TopicsClient, data *rulesPage) error {
 	in := &seriatimpb.TestRulesRequest{
-		SubscriptionArn: data.Subscription.ARN, System: map[string]*seriatimpb.PropertyValue{}, Application: map[string]*seriatimpb.PropertyValue{},
+		SubscriptionArn: data.Subscription.ARN, System: map[string]*seriatimpb.PropertyValue{},
+		Application: map[string]*seriatimpb.PropertyValue{},
 	}
 	for _, text := range lines(data.Properties) {
 		name, v, err := ruletext.ParseProperty(text)
@@ -302,7 +303,8 @@ func (p *page) removeRule() {
 	}
 	s, err := p.subscriptionOf(name, queue)
 	if err == nil {
-		_, err = p.topicsAPI(name).RemoveRule(p.r.Context(), &seriatimpb.RemoveRuleRequest{SubscriptionArn: s.GetSubscriptionArn(), Name: rule})
+		in := &seriatimpb.RemoveRuleRequest{SubscriptionArn: s.GetSubscriptionArn(), Name: rule}
+		_, err = p.topicsAPI(name).RemoveRule(p.r.Context(), in)
 	}
 	p.done(err, rulesURL(name, queue), "Rule "+rule+" removed.", command("topic", "rule", "remove", name, queue, rule))
 }

@@ -49,21 +49,23 @@ func TestRules(t *testing.T) {
 		}
 	}
 	large := []string{"kind", "sql", "condition", "amount > @limit", "action", "SET checked = FALSE", "parameters", "limit:integer=1000"}
-	got := f.post("/topics/sales.fifo/rules", csrf, rule(large...)...).body
-	if want := "seriatim topic rule add sales.fifo fraud.fifo large --sql"; !strings.Contains(got, want) || strings.Contains(got, "flash failed") {
+	const rules, remove = "/topics/sales.fifo/rules", "/topics/sales.fifo/rules/remove"
+	got := f.post(rules, csrf, rule(large...)...).body
+	if want := "seriatim topic rule add sales.fifo fraud.fifo large --sql"; !strings.Contains(got, want) ||
+		strings.Contains(got, "flash failed") {
 		t.Error("the rule was not added")
 	}
-	if got = f.post("/topics/sales.fifo/rules", csrf, rule(large...)...).body; !strings.Contains(got, "has a rule of the name large already") {
+	if got = f.post(rules, csrf, rule(large...)...).body; !strings.Contains(got, "has a rule of the name large already") {
 		t.Error("a second rule of the name was added")
 	}
-	if got = f.post("/topics/sales.fifo/rules", csrf, rule(append(large, "replace", "1")...)...).body; strings.Contains(got, "flash failed") {
+	if got = f.post(rules, csrf, rule(append(large, "replace", "1")...)...).body; strings.Contains(got, "flash failed") {
 		t.Error("the rule was not replaced")
 	}
-	remove := []string{"queue", "fraud.fifo", "rule", "$Default"}
-	if got = f.post("/topics/sales.fifo/rules/remove", csrf, remove...).body; !strings.Contains(got, "Nothing was changed") {
+	ofDefault := []string{"queue", "fraud.fifo", "rule", "$Default"}
+	if got = f.post(remove, csrf, ofDefault...).body; !strings.Contains(got, "Nothing was changed") {
 		t.Error("a rule was removed without its name")
 	}
-	if got = f.post("/topics/sales.fifo/rules/remove", csrf, append(remove, "confirm", "$Default")...).body; strings.Contains(got, "flash failed") {
+	if got = f.post(remove, csrf, append(ofDefault, "confirm", "$Default")...).body; strings.Contains(got, "flash failed") {
 		t.Error("the rule was not removed")
 	}
 }

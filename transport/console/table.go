@@ -180,7 +180,8 @@ type queueFilter struct {
 
 // matches reports whether a list shows a row.
 func (f queueFilter) matches(r queueRow) bool {
-	if find := strings.ToLower(f.Find); !strings.Contains(strings.ToLower(r.Name), find) && !strings.Contains(strings.ToLower(r.Entity()), find) {
+	find := strings.ToLower(f.Find)
+	if !strings.Contains(strings.ToLower(r.Name), find) && !strings.Contains(strings.ToLower(r.Entity()), find) {
 		return false
 	}
 	switch f.Only {

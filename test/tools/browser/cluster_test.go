@@ -105,7 +105,8 @@ func fill(t *testing.T, c *harness.Cluster) {
 		}
 	}
 	later := &client.TopicMessage{
-		Message: "later", GroupId: proto.String("g"), DeduplicationId: proto.String("later"), EnqueueAtMs: time.Now().Add(time.Hour).UnixMilli(),
+		Message: "later", GroupId: proto.String("g"), DeduplicationId: proto.String("later"),
+		EnqueueAtMs: time.Now().Add(time.Hour).UnixMilli(),
 	}
 	if _, err := conn.Publish(ctx, "events.fifo", later); err != nil {
 		t.Fatal(err)
