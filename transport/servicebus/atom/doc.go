@@ -14,7 +14,7 @@
 // A request may take several commands. They are in an order in which a repeated request finishes what a
 // failed one began.
 //
-// Service Bus answers a request for a queue or a topic that does not exist with an empty feed, for a
-// subscription and to a change with 404. Texts of errors begin with the SubCode of Service Bus, by which
-// SDKs tell errors apart.
+// Service Bus answers a read of a queue or a topic that does not exist with an empty feed, one of a subscription
+// or a rule, and any change, with 404. A missing target of forwarding is a 400. Texts of errors begin with the
+// SubCode of Service Bus, by which SDKs tell errors apart: 40400 for that target, too.
 package atom

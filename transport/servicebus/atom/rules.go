@@ -53,7 +53,7 @@ func (c *call) entryOfRule(e *lookup.Entity, r *rules.Rule) entry {
 	return one
 }
 
-// answerRule answers with the present state of a rule, or with an empty feed if there is none.
+// answerRule answers with the present state of a rule.
 func (c *call) answerRule(status int, e *lookup.Entity, name string) error {
 	list, err := c.rulesOf(e)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *call) answerRule(status int, e *lookup.Entity, name string) error {
 	}
 	r, ok := rules.Find(list, name)
 	if !ok {
-		return c.writeNothing()
+		return notFound()
 	}
 	return c.write(status, c.entryOfRule(e, r))
 }

@@ -52,7 +52,7 @@ func TestRuleLife(t *testing.T) {
 	}
 	want(t, f.remove(rules+"/a%20RULE"), http.StatusOK)
 	want(t, f.remove(rules+"/a%20RULE"), http.StatusNotFound)
-	want(t, f.get(rules+"/A%20rule"), http.StatusOK, "Publicly Listed Services")
+	want(t, f.get(rules+"/A%20rule"), http.StatusNotFound)
 	correlated := func(parts string) string { return `<Filter i:type="CorrelationFilter">` + parts + `</Filter>` }
 	for parts, text := range map[string]string{
 		`<Filter i:type="SqlFilter"><SqlExpression>a &lt;</SqlExpression></Filter>`: "SubCode=40000.",

@@ -180,7 +180,7 @@ func TestRepeatedSubscriptions(t *testing.T) {
 	want(t, f.putRule("parts/Subscriptions/s/rules/old", ""), http.StatusCreated)
 	submit(&queue.DeleteQueue{Queue: name})
 	want(t, f.putSubscription("parts/Subscriptions/s", ""), http.StatusCreated)
-	want(t, f.get("parts/Subscriptions/s/rules/old"), http.StatusOK, "Publicly Listed Services")
+	want(t, f.get("parts/Subscriptions/s/rules/old"), http.StatusNotFound)
 	submit(&queue.DeleteQueue{Queue: name})
 	want(t, f.remove("parts"), http.StatusOK)
 	if _, _, found := f.topic("parts.fifo"); found {
