@@ -44,9 +44,9 @@ func TestScheduleMany(t *testing.T) {
 
 func TestOrderOfTime(t *testing.T) {
 	f := newFixture(t)
-	path := f.queue(admin.QueueProperties{})
-	for seconds, name := range map[int]string{5: "third", 3: "first", 4: "second"} {
-		f.schedule(path, later(time.Duration(seconds)*time.Second), message(name))
+	path, start := f.queue(admin.QueueProperties{}), later(5*time.Second)
+	for wait, name := range map[time.Duration]string{2 * time.Second: "third", 0: "first", time.Second: "second"} {
+		f.schedule(path, start.Add(wait), message(name))
 	}
 	f.send(path, message("now"))
 	f.same(bodies(f.drain(path, 4)), []string{"now", "first", "second", "third"}, "bodies")

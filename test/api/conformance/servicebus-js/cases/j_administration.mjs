@@ -7,13 +7,13 @@ const test = group('administration');
 const FOREVER = 'P10675199DT2H48M5.4775807S';
 
 // Checks that a call fails with a code. The answer to a read of a missing entity is a list without entries.
-async function rejected(code, call, text = '') {
+export async function rejected(code, call, text = '') {
   const error = await call.then(() => undefined, (failed) => failed);
   same(pick(error ?? {}, ['name', 'code']), { name: 'RestError', code }, 'error');
   holds(error.message.includes(text), `got ${error.message}, want ${text}`);
 }
 
-async function collected(iterator) {
+export async function collected(iterator) {
   const all = [];
   for await (const item of iterator) all.push(item);
   return all;

@@ -37,9 +37,9 @@ async def many(t):
 @case
 async def order_of_time(t):
     queue = t.queue()
-    sender = await t.sender(queue)
-    for name, seconds in (("third", 5), ("first", 3), ("second", 4)):
-        await sender.schedule_messages(message(name), later(seconds))
+    sender, start = await t.sender(queue), later(5)
+    for name, seconds in (("third", 2), ("first", 0), ("second", 1)):
+        await sender.schedule_messages(message(name), start + timedelta(seconds=seconds))
     await sender.send_messages(message("now"))
     same(bodies(await t.drain(queue, 4)), ["now", "first", "second", "third"], "bodies")
 

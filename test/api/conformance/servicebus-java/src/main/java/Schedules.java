@@ -46,9 +46,10 @@ final class Schedules {
   static void orderOfTime(Case t) {
     String queue = t.queue();
     ServiceBusSenderClient sender = t.sender(queue);
-    sender.scheduleMessage(Case.message("third"), Case.later(5));
-    sender.scheduleMessage(Case.message("first"), Case.later(2));
-    sender.scheduleMessage(Case.message("second"), Case.later(3));
+    OffsetDateTime start = Case.later(5);
+    sender.scheduleMessage(Case.message("third"), start.plusSeconds(2));
+    sender.scheduleMessage(Case.message("first"), start);
+    sender.scheduleMessage(Case.message("second"), start.plusSeconds(1));
     sender.sendMessage(Case.message("now"));
     Case.same(Case.bodies(t.drain(queue, 4)), List.of("now", "first", "second", "third"), "bodies");
   }

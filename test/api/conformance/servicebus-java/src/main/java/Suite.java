@@ -24,8 +24,8 @@ public final class Suite {
   private static final long SECONDS_OF_A_CASE = 180;
   private static final List<Class<?>> GROUPS = List.of(
       Sending.class, Content.class, Duplicates.class, Schedules.class, Receiving.class, Settling.class, Expiry.class, Sessions.class,
-      Processors.class, Connections.class, Administration.class, TopicAdministration.class, Topics.class, Rules.class, Tokens.class,
-      Websocket.class);
+      Processors.class, Connections.class, Administration.class, TopicAdministration.class, Topics.class, Rules.class,
+      RuleAdministration.class, Forwarding.class, Tokens.class, Websocket.class);
 
   private record Result(String name, String failure) {}
 
