@@ -37,6 +37,16 @@ func (s *scenario) answer(r codec.Response) []string {
 		return lines
 	case queue.SessionLocked:
 		return []string{s.locked(result)}
+	case queue.TransactionCommitted:
+		lines := []string{"committed"}
+		for _, sent := range result.Sends {
+			lines = append(lines, s.sent(sent)...)
+		}
+		for _, published := range result.Publishes {
+			shown, _ := s.topicAnswer(published)
+			lines = append(lines, shown...)
+		}
+		return lines
 	case queue.StoredMoved:
 		var lines []string
 		for _, e := range result.Entries {

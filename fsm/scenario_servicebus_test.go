@@ -53,6 +53,8 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 			cmd.Destination = ""
 		}
 		return cmd
+	case "commit": // commands, separated by the word "and"
+		return s.transaction(args)
 	case "release-group":
 		return &queue.ReleaseGroup{Queue: args[0], Group: args[1]}
 	case "forget":
@@ -87,6 +89,48 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 		return cmd
 	}
 	return s.settlement(verb, args)
+}
+
+// transaction makes a transaction of commands.
+func (s *scenario) transaction(words []string) queue.Command {
+	commit := &queue.CommitTransaction{}
+	for len(words) > 0 {
+		end := slices.Index(words, "and")
+		if end < 0 {
+			end = len(words)
+		}
+		verb, args := words[0], words[1:end]
+		words = words[min(end+1, len(words)):]
+		if cmd, ok := s.topicCommand(verb, args).(*queue.Publish); ok {
+			commit.Publishes = append(commit.Publishes, *cmd)
+			continue
+		}
+		one := queue.Settlement{Queue: args[0]}
+		switch cmd := s.command(verb, args).(type) {
+		case *queue.SendMessages:
+			cmd.Atomic, cmd.Batch = true, true
+			commit.Sends = append(commit.Sends, *cmd)
+			continue
+		case *queue.DeleteMessages:
+			one.Action, one.Session, one.Handle = queue.CompleteMessage, cmd.Options.Session, cmd.Handles[0]
+		case *queue.ChangeMessageVisibility:
+			one.Action, one.Session, one.Handle, one.Changes = queue.AbandonMessage, cmd.Options.Session, cmd.Entries[0].Handle, cmd.Changes
+			if cmd.Options.Uncounted {
+				one.Action = queue.GiveBackMessage
+			}
+		case *queue.Defer:
+			one.Action, one.Session, one.Handle, one.Changes = queue.DeferMessage, cmd.Session, cmd.Handles[0], cmd.Changes
+		case *queue.DeadLetter:
+			one.Action, one.Session, one.DeadLetterEntry, one.Changes = queue.DeadLetterMessage, cmd.Session, cmd.Entries[0], cmd.Changes
+		default:
+			s.t.Fatalf("no transaction has a %s", verb)
+		}
+		commit.Settlements = append(commit.Settlements, one)
+	}
+	if prepared, refused := queue.Prepare(commit); refused == nil {
+		return prepared.Command
+	}
+	return commit
 }
 
 // numbers reads sequence numbers and the word force.

@@ -51,7 +51,21 @@ func (c *commands) settlement() queue.Command {
 		in = c.locks[len(c.locks)-1].session
 	}
 	switch c.random.IntN(8) {
-	case 0, 1, 2:
+	case 0:
+		cmd := &queue.CommitTransaction{
+			Sends: []queue.SendMessages{{Queue: c.one("a.fifo", "b.fifo"), SenderID: "AIDAEXAMPLE", Batch: true, Atomic: true,
+				Entries: []queue.SendEntry{{Body: "in a transaction", GroupID: "g", GroupIDGiven: true,
+					DeduplicationID: fmt.Sprint(c.random.IntN(30)), DeduplicationIDGiven: true}},
+			}},
+		}
+		if c.random.IntN(3) > 0 {
+			cmd.Settlements = []queue.Settlement{{
+				Queue: d.queue, Session: in, Action: queue.SettlementAction(1 + c.random.IntN(5)),
+				DeadLetterEntry: queue.DeadLetterEntry{Handle: d.handle},
+			}}
+		}
+		return cmd
+	case 1, 2:
 		return &queue.Defer{Queue: d.queue, Session: in, Handles: []string{d.handle}}
 	case 3:
 		return &queue.DeadLetter{Queue: d.queue, Session: in, Entries: []queue.DeadLetterEntry{{Handle: d.handle, Reason: "why"}}}

@@ -261,6 +261,15 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 	if c.RepeatedSince != 0 && !t.Remembers(c.RepeatedSince, b.now) {
 		return nil, refusal.New(refusal.UnsupportedOperation, "The topic can no longer detect whether it accepted this publish before.")
 	}
+	entries, err := c.check(b, t)
+	if err != nil {
+		return nil, err
+	}
+	return c.publish(b, entries), nil
+}
+
+// check returns the entries to publish, or the error that refuses them all.
+func (c *Publish) check(b *Broker, t *topic.Topic) ([]publishing, *Error) {
 	if err := refusesPublish(t); err != nil {
 		return nil, err
 	}
@@ -274,15 +283,17 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 	if err := b.checkOutbox(t, len(entries)); err != nil {
 		return nil, err
 	}
-	if err := b.roomForPublish(t, entries); err != nil {
-		return nil, err
-	}
-	t = b.beginTopic(c.Topic)
+	return entries, b.roomForPublish(t, entries)
+}
+
+// publish publishes entries that check has returned.
+func (c *Publish) publish(b *Broker, entries []publishing) Published {
+	t := b.beginTopic(c.Topic)
 	out := Published{Entries: make([]PublishedEntry, len(entries))}
 	for i := range entries {
 		out.Entries[i] = b.publish(t, &entries[i], c)
 	}
-	return out, nil
+	return out
 }
 
 // refusesPublish returns the error of a topic whose status refuses messages from clients.

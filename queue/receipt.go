@@ -290,18 +290,24 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageV
 	if err != nil {
 		return err
 	}
+	b.hideUntil(q, m, changed, b.now.Add(timeout), c.Options != nil && c.Options.Uncounted && timeout == 0)
+	return nil
+}
+
+// hideUntil restarts the visibility timeout of a message and reverses its receive count if that did not
+// count. changed is the message with other properties.
+func (b *Broker) hideUntil(q *Queue, m, changed *Message, end Timestamp, uncounted bool) {
 	q.endAttempt(b.key, m, false)
 	d := *m.delivery
 	d.session = 0
-	d.visibleAt = b.now.Add(timeout)
-	if c.Options != nil && c.Options.Uncounted && timeout == 0 {
+	d.visibleAt = end
+	if uncounted {
 		d.takeBack()
 	}
 	q.replace(b.key, m, changed.withDelivery(&d))
-	if len(c.Changes) > 0 && !m.deferred() { // replace counts no contents
+	if changed != m && !m.deferred() { // replace counts no contents
 		q.use(0, changed.contentBytes()-m.contentBytes())
 	}
-	return nil
 }
 
 // visibilityOf finds the message whose visibility timeout changes.

@@ -140,16 +140,8 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
 		return nil, refusal.New(refusal.UnsupportedOperation, "The queue can no longer detect whether it accepted this send before.")
 	}
-	if err := q.refusesSends(); err != nil {
+	if err := c.refusedBy(b, q); err != nil {
 		return nil, err
-	}
-	if err := checkSendBatch(&q.attributes, c); err != nil {
-		return nil, err
-	}
-	if c.Atomic {
-		if err := b.checkAtomic(q, c); err != nil {
-			return nil, err
-		}
 	}
 	out := MessagesSent{Entries: b.scratch.sent.Take(len(c.Entries))}
 	for i := range c.Entries {
@@ -160,6 +152,20 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 		out.Entries[i] = sent
 	}
 	return out, nil
+}
+
+// refusedBy returns the error that refuses the send as a whole.
+func (c *SendMessages) refusedBy(b *Broker, q *Queue) *Error {
+	if err := q.refusesSends(); err != nil {
+		return err
+	}
+	if err := checkSendBatch(&q.attributes, c); err != nil {
+		return err
+	}
+	if c.Atomic {
+		return b.checkAtomic(q, c)
+	}
+	return nil
 }
 
 // checkAtomic refuses a send unless every entry will be stored or was stored before, so that a repeated
@@ -212,7 +218,8 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	if e.DeduplicationIDGiven {
 		s.ids = b.scratch.prefetched.withKey(s.ids)
 	}
-	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
+	deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled
+	if deduplicates {
 		if first, found := q.deduplication.Find(b.key, s.ids, b.now); found {
 			return SentEntry{
 				MessageID: identifier.NewMessageID(b.key, q.incarnation, first.Sequence()),
@@ -223,17 +230,26 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 				FirstIsScheduled: q.isScheduled(first.Sequence(), b.now),
 			}
 		}
-		if err := b.roomForIDs(q, entriesOf(s.ids)); err != nil {
+	}
+	if !c.Atomic { // checkAtomic found room for all
+		if err := b.roomForEntry(q, &s, deduplicates); err != nil {
 			return SentEntry{Err: err}
 		}
-		if err := b.roomFor(q, &s); err != nil {
-			return SentEntry{Err: err}
-		}
+	}
+	if deduplicates {
 		q.deduplication.Remember(b.key, s.ids, q.lastSequence+1, b.now)
-	} else if err := b.roomFor(q, &s); err != nil {
-		return SentEntry{Err: err}
 	}
 	return b.accept(q, &s, b.intern(c.SenderID))
+}
+
+// roomForEntry refuses a message for which the queue has no room.
+func (b *Broker) roomForEntry(q *Queue, s *sending, deduplicates bool) *Error {
+	if deduplicates {
+		if err := b.roomForIDs(q, entriesOf(s.ids)); err != nil {
+			return err
+		}
+	}
+	return b.roomFor(q, s)
 }
 
 // roomForIDs refuses n more deduplication ids than MaxDeduplicationEntries allows.
@@ -278,8 +294,13 @@ func (b *Broker) prefetch(commands []Command) (n int) {
 	ahead := &b.scratch.prefetched
 	ahead.reset()
 	for n < len(commands) && len(ahead.keys) < prefetchBatch {
-		if c, sends := commands[n].(*SendMessages); sends {
+		switch c := commands[n].(type) {
+		case *SendMessages:
 			b.prefetchFor(c)
+		case *CommitTransaction:
+			for i := range c.Sends {
+				b.prefetchFor(&c.Sends[i])
+			}
 		}
 		n++
 	}

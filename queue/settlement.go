@@ -91,7 +91,11 @@ func (b *Broker) lockedMessage(q *Queue, handle string, s SessionRef) (*Message,
 	case m.delivery.session != 0 && s == SessionRef{}:
 		return nil, sessionLockLost(m.group)
 	}
-	return nil, refusal.New(refusal.MessageLockLost,
+	return nil, messageLockLost()
+}
+
+func messageLockLost() *Error {
+	return refusal.New(refusal.MessageLockLost,
 		"The lock of the message is lost. The message was completed already, or will be delivered again.")
 }
 
@@ -132,13 +136,19 @@ func (c *DeadLetter) Validate() *Error {
 		return err
 	}
 	for i := range c.Entries {
-		for _, text := range [2]struct{ name, value string }{
-			{deadLetterReason, c.Entries[i].Reason}, {deadLetterDescription, c.Entries[i].Description},
-		} {
-			if len(text.value) > deadLetterTextMax || message.BadCharacter(text.value) {
-				return refusal.InvalidValue(text.value, text.name, "It must have at most "+strconv.Itoa(deadLetterTextMax)+
-					" bytes and only characters that a message may have.")
-			}
+		if err := c.Entries[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check checks the texts.
+func (e *DeadLetterEntry) check() *Error {
+	for _, text := range [2]struct{ name, value string }{{deadLetterReason, e.Reason}, {deadLetterDescription, e.Description}} {
+		if len(text.value) > deadLetterTextMax || message.BadCharacter(text.value) {
+			return refusal.InvalidValue(text.value, text.name, "It must have at most "+strconv.Itoa(deadLetterTextMax)+
+				" bytes and only characters that a message may have.")
 		}
 	}
 	return nil
@@ -153,7 +163,7 @@ func (c *DeadLetter) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	if b.redriveRule(q).target == nil {
-		return nil, refusal.New(refusal.UnsupportedOperation, "The queue has no dead-letter queue.")
+		return nil, noDeadLetterQueue()
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Entries))}
 	for i := range c.Entries {
@@ -166,10 +176,19 @@ func (c *DeadLetter) apply(b *Broker) (Result, *Error) {
 			out.Errs[i] = err
 			continue
 		}
-		q.endAttempt(b.key, m, true)
-		b.deadLetterFor(q, []*Message{m}, e.attributes(), c.Changes)
+		b.deadLetterLocked(q, m, e, c.Changes)
 	}
 	return out, nil
+}
+
+func noDeadLetterQueue() *Error {
+	return refusal.New(refusal.UnsupportedOperation, "The queue has no dead-letter queue.")
+}
+
+// deadLetterLocked moves a message under its lock.
+func (b *Broker) deadLetterLocked(q *Queue, m *Message, e *DeadLetterEntry, changes []PropertyChange) {
+	q.endAttempt(b.key, m, true)
+	b.deadLetterFor(q, []*Message{m}, e.attributes(), changes)
 }
 
 func (e *DeadLetterEntry) attributes() (list []MessageAttribute) {
@@ -294,14 +313,19 @@ func (c *Defer) apply(b *Broker) (Result, *Error) {
 			out.Errs[i] = err
 			continue
 		}
-		q.endAttempt(b.key, m, true)
-		d := *m.delivery
-		d.deferred, d.visibleAt = true, b.now
-		d.session, d.attemptID, d.attemptNumber = 0, "", 0
-		q.remove(b.key, m)
-		q.insert(b.key, changed.detached().withDelivery(&d))
+		b.deferLocked(q, m, changed)
 	}
 	return out, nil
+}
+
+// deferLocked defers a message under its lock. changed is the message with other properties.
+func (b *Broker) deferLocked(q *Queue, m, changed *Message) {
+	q.endAttempt(b.key, m, true)
+	d := *m.delivery
+	d.deferred, d.visibleAt = true, b.now
+	d.session, d.attemptID, d.attemptNumber = 0, "", 0
+	q.remove(b.key, m)
+	q.insert(b.key, changed.detached().withDelivery(&d))
 }
 
 // ReceiveDeferred receives deferred messages by their sequence numbers: all of them, or none. A

@@ -50,13 +50,9 @@ func (c *Counters) answered(cmd queue.Command, r queue.Result) {
 	case queue.MessagesSent:
 		c.sends(name, r.Entries)
 	case queue.Published:
-		for i := range r.Entries {
-			if r.Entries[i].Duplicate {
-				c.Duplicates.Add(1)
-			} else {
-				c.Published.Add(1)
-			}
-		}
+		c.publishes(r.Entries)
+	case queue.TransactionCommitted:
+		c.committed(cmd.(*queue.CommitTransaction), r)
 	case queue.MessagesReceived:
 		c.queues.Add(name, leader.Received, uint64(len(r.Messages)))
 		if len(r.Messages) == 0 {
@@ -69,6 +65,31 @@ func (c *Counters) answered(cmd queue.Command, r queue.Result) {
 	case queue.Done:
 		if _, frees := cmd.(*queue.ForgetDeduplication); frees {
 			c.queues.Add(name, leader.Freed, 1)
+		}
+	}
+}
+
+// committed counts the parts of a transaction.
+func (c *Counters) committed(cmd *queue.CommitTransaction, r queue.TransactionCommitted) {
+	for i := range r.Sends {
+		c.sends(cmd.Sends[i].Queue, r.Sends[i].Entries)
+	}
+	for i := range r.Publishes {
+		c.publishes(r.Publishes[i].Entries)
+	}
+	for i := range cmd.Settlements {
+		if s := &cmd.Settlements[i]; s.Action == queue.CompleteMessage {
+			c.queues.Add(s.Queue, leader.Deleted, 1)
+		}
+	}
+}
+
+func (c *Counters) publishes(entries []queue.PublishedEntry) {
+	for i := range entries {
+		if entries[i].Duplicate {
+			c.Duplicates.Add(1)
+		} else {
+			c.Published.Add(1)
 		}
 	}
 }

@@ -26,6 +26,20 @@ func checkPublish(cmd *queue.Publish) error {
 	return nil
 }
 
+func checkTransaction(cmd *queue.CommitTransaction) error {
+	for i := range cmd.Sends {
+		if err := checkSend(&cmd.Sends[i]); err != nil {
+			return err
+		}
+	}
+	for i := range cmd.Publishes {
+		if err := checkPublish(&cmd.Publishes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkContentHash refuses a hash of another length: the hash decides which messages are
 // duplicates, and may come from a damaged or foreign node.
 func checkContentHash(hash []byte) error {

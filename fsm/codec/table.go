@@ -79,6 +79,7 @@ var codecs = [...]codec{
 	line(53, 1, 1, "SetSessionState", traits{setsState, never, repeatable, nothing}, wire.SetSessionStateCodec),
 	line(54, 1, 1, "PutRule", traits{adds, never, onceOnly, nothing}, wire.PutRuleCodec),
 	line(55, 1, 1, "RemoveRule", traits{addsNone, never, onceOnly, nothing}, wire.RemoveRuleCodec),
+	checked(line(56, 1, 1, "CommitTransaction", traits{addsSome, never, onceOnly, nothing}, wire.CommitTransactionCodec), checkTransaction),
 	line(60, 1, 1, "CreateAccessKey", traits{addsNone, never, onceOnly, nothing}, wire.CreateAccessKeyCodec),
 	line(61, 1, 1, "DeleteAccessKey", traits{addsNone, never, onceOnly, nothing}, wire.DeleteAccessKeyCodec),
 	line(62, 1, 1, "UpdateAccessKey", traits{addsNone, never, onceOnly, nothing}, wire.UpdateAccessKeyCodec),

@@ -99,6 +99,7 @@ var (
 	adds       = &adding{always: true}
 	addsNone   = &adding{}
 	setsState  = &adding{when: when(func(c *queue.SetSessionState) bool { return c.StateGiven })}
+	addsSome   = &adding{when: when(func(c *queue.CommitTransaction) bool { return len(c.Sends)+len(c.Publishes) > 0 })}
 	never      = &Waiting{When: no}
 	onceOnly   = &Repeating{Safe: no} // another client may have changed the state in between
 	repeatable = &Repeating{Safe: yes}

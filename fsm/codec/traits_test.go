@@ -39,7 +39,7 @@ func TestTraits(t *testing.T) {
 		"AcceptSession":       "- waits if", "RenewSession": "- - repeat", "ReleaseSession": "- - repeat", "SetSessionState": "if - repeat",
 		"CreateAccessKey": "- - -", "DeleteAccessKey": "- - -", "UpdateAccessKey": "- - -", "PutUserPolicy": "- - -",
 		"SetSealingKey": "- - repeat",
-		"PutRule":       "adds - -", "RemoveRule": "- - -",
+		"PutRule":       "adds - -", "RemoveRule": "- - -", "CommitTransaction": "if - -",
 		"CreateAccount": "- - -", "SetAccountQuota": "- - -", "DeleteAccount": "- - -",
 	}
 	for i := range codecs {

@@ -4622,6 +4622,158 @@ func (x *SealingKeyWrap) GetText() []byte {
 	return nil
 }
 
+type CommitTransaction struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sends         []*SendMessages        `protobuf:"bytes,1,rep,name=sends" json:"sends,omitempty"`
+	Publishes     []*Publish             `protobuf:"bytes,2,rep,name=publishes" json:"publishes,omitempty"`
+	Settlements   []*Settlement          `protobuf:"bytes,3,rep,name=settlements" json:"settlements,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitTransaction) Reset() {
+	*x = CommitTransaction{}
+	mi := &file_fsm_command_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitTransaction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitTransaction) ProtoMessage() {}
+
+func (x *CommitTransaction) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitTransaction.ProtoReflect.Descriptor instead.
+func (*CommitTransaction) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{73}
+}
+
+func (x *CommitTransaction) GetSends() []*SendMessages {
+	if x != nil {
+		return x.Sends
+	}
+	return nil
+}
+
+func (x *CommitTransaction) GetPublishes() []*Publish {
+	if x != nil {
+		return x.Publishes
+	}
+	return nil
+}
+
+func (x *CommitTransaction) GetSettlements() []*Settlement {
+	if x != nil {
+		return x.Settlements
+	}
+	return nil
+}
+
+type Settlement struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Session       *SessionRef            `protobuf:"bytes,2,opt,name=session" json:"session,omitempty"`
+	Action        uint32                 `protobuf:"varint,3,opt,name=action" json:"action,omitempty"`
+	Handle        string                 `protobuf:"bytes,4,opt,name=handle" json:"handle,omitempty"`
+	Reason        string                 `protobuf:"bytes,5,opt,name=reason" json:"reason,omitempty"`
+	Description   string                 `protobuf:"bytes,6,opt,name=description" json:"description,omitempty"`
+	Changes       []*PropertyChange      `protobuf:"bytes,7,rep,name=changes" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Settlement) Reset() {
+	*x = Settlement{}
+	mi := &file_fsm_command_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Settlement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Settlement) ProtoMessage() {}
+
+func (x *Settlement) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
+func (*Settlement) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *Settlement) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *Settlement) GetSession() *SessionRef {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *Settlement) GetAction() uint32 {
+	if x != nil {
+		return x.Action
+	}
+	return 0
+}
+
+func (x *Settlement) GetHandle() string {
+	if x != nil {
+		return x.Handle
+	}
+	return ""
+}
+
+func (x *Settlement) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Settlement) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Settlement) GetChanges() []*PropertyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 var File_fsm_command_proto protoreflect.FileDescriptor
 
 const file_fsm_command_proto_rawDesc = "" +
@@ -4977,7 +5129,20 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\fR\tpublicKey\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\fR\x04textB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\x04text\x18\x03 \x01(\fR\x04text\"\xb6\x01\n" +
+	"\x11CommitTransaction\x120\n" +
+	"\x05sends\x18\x01 \x03(\v2\x1a.seriatim.fsm.SendMessagesR\x05sends\x123\n" +
+	"\tpublishes\x18\x02 \x03(\v2\x15.seriatim.fsm.PublishR\tpublishes\x12:\n" +
+	"\vsettlements\x18\x03 \x03(\v2\x18.seriatim.fsm.SettlementR\vsettlements\"\xf8\x01\n" +
+	"\n" +
+	"Settlement\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\x12\x16\n" +
+	"\x06action\x18\x03 \x01(\rR\x06action\x12\x16\n" +
+	"\x06handle\x18\x04 \x01(\tR\x06handle\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12 \n" +
+	"\vdescription\x18\x06 \x01(\tR\vdescription\x126\n" +
+	"\achanges\x18\a \x03(\v2\x1c.seriatim.fsm.PropertyChangeR\achangesB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -4991,7 +5156,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -5066,6 +5231,8 @@ var file_fsm_command_proto_goTypes = []any{
 	(*DeleteAccount)(nil),             // 70: seriatim.fsm.DeleteAccount
 	(*SetSealingKey)(nil),             // 71: seriatim.fsm.SetSealingKey
 	(*SealingKeyWrap)(nil),            // 72: seriatim.fsm.SealingKeyWrap
+	(*CommitTransaction)(nil),         // 73: seriatim.fsm.CommitTransaction
+	(*Settlement)(nil),                // 74: seriatim.fsm.Settlement
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -5115,11 +5282,16 @@ var file_fsm_command_proto_depIdxs = []int32{
 	67, // 44: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
 	67, // 45: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
 	72, // 46: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	15, // 47: seriatim.fsm.CommitTransaction.sends:type_name -> seriatim.fsm.SendMessages
+	49, // 48: seriatim.fsm.CommitTransaction.publishes:type_name -> seriatim.fsm.Publish
+	74, // 49: seriatim.fsm.CommitTransaction.settlements:type_name -> seriatim.fsm.Settlement
+	23, // 50: seriatim.fsm.Settlement.session:type_name -> seriatim.fsm.SessionRef
+	18, // 51: seriatim.fsm.Settlement.changes:type_name -> seriatim.fsm.PropertyChange
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -5133,7 +5305,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   73,
+			NumMessages:   75,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -96,6 +96,7 @@ type Response struct {
 	//	*Response_SessionLocked
 	//	*Response_GroupReleased
 	//	*Response_StoredMoved
+	//	*Response_TransactionCommitted
 	Result        isResponse_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -280,6 +281,15 @@ func (x *Response) GetStoredMoved() *StoredMoved {
 	return nil
 }
 
+func (x *Response) GetTransactionCommitted() *TransactionCommitted {
+	if x != nil {
+		if x, ok := x.Result.(*Response_TransactionCommitted); ok {
+			return x.TransactionCommitted
+		}
+	}
+	return nil
+}
+
 type isResponse_Result interface {
 	isResponse_Result()
 }
@@ -344,6 +354,10 @@ type Response_StoredMoved struct {
 	StoredMoved *StoredMoved `protobuf:"bytes,22,opt,name=stored_moved,json=storedMoved,oneof"`
 }
 
+type Response_TransactionCommitted struct {
+	TransactionCommitted *TransactionCommitted `protobuf:"bytes,23,opt,name=transaction_committed,json=transactionCommitted,oneof"`
+}
+
 func (*Response_Done) isResponse_Result() {}
 
 func (*Response_QueueCreated) isResponse_Result() {}
@@ -373,6 +387,8 @@ func (*Response_SessionLocked) isResponse_Result() {}
 func (*Response_GroupReleased) isResponse_Result() {}
 
 func (*Response_StoredMoved) isResponse_Result() {}
+
+func (*Response_TransactionCommitted) isResponse_Result() {}
 
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1450,6 +1466,58 @@ func (x *MovedEntry) GetSequence() uint64 {
 	return 0
 }
 
+type TransactionCommitted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sends         []*MessagesSent        `protobuf:"bytes,1,rep,name=sends" json:"sends,omitempty"`
+	Publishes     []*Published           `protobuf:"bytes,2,rep,name=publishes" json:"publishes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactionCommitted) Reset() {
+	*x = TransactionCommitted{}
+	mi := &file_fsm_result_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactionCommitted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactionCommitted) ProtoMessage() {}
+
+func (x *TransactionCommitted) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_result_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactionCommitted.ProtoReflect.Descriptor instead.
+func (*TransactionCommitted) Descriptor() ([]byte, []int) {
+	return file_fsm_result_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *TransactionCommitted) GetSends() []*MessagesSent {
+	if x != nil {
+		return x.Sends
+	}
+	return nil
+}
+
+func (x *TransactionCommitted) GetPublishes() []*Published {
+	if x != nil {
+		return x.Publishes
+	}
+	return nil
+}
+
 var File_fsm_result_proto protoreflect.FileDescriptor
 
 const file_fsm_result_proto_rawDesc = "" +
@@ -1457,7 +1525,7 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x10fsm/result.proto\x12\fseriatim.fsm\x1a\x11fsm/command.proto\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xb7\b\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\x92\t\n" +
 	"\bResponse\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12(\n" +
 	"\x04done\x18\x02 \x01(\v2\x12.seriatim.fsm.DoneH\x00R\x04done\x12A\n" +
@@ -1477,7 +1545,8 @@ const file_fsm_result_proto_rawDesc = "" +
 	"\x11messages_replayed\x18\r \x01(\v2\x1e.seriatim.fsm.MessagesReplayedH\x00R\x10messagesReplayed\x12D\n" +
 	"\x0esession_locked\x18\x14 \x01(\v2\x1b.seriatim.fsm.SessionLockedH\x00R\rsessionLocked\x12D\n" +
 	"\x0egroup_released\x18\x15 \x01(\v2\x1b.seriatim.fsm.GroupReleasedH\x00R\rgroupReleased\x12>\n" +
-	"\fstored_moved\x18\x16 \x01(\v2\x19.seriatim.fsm.StoredMovedH\x00R\vstoredMovedB\b\n" +
+	"\fstored_moved\x18\x16 \x01(\v2\x19.seriatim.fsm.StoredMovedH\x00R\vstoredMoved\x12Y\n" +
+	"\x15transaction_committed\x18\x17 \x01(\v2\".seriatim.fsm.TransactionCommittedH\x00R\x14transactionCommittedB\b\n" +
 	"\x06result\"\x06\n" +
 	"\x04Done\"$\n" +
 	"\fQueueCreated\x12\x14\n" +
@@ -1556,7 +1625,10 @@ const file_fsm_result_proto_rawDesc = "" +
 	"MovedEntry\x12)\n" +
 	"\x05error\x18\x01 \x01(\v2\x13.seriatim.fsm.ErrorR\x05error\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x1a\n" +
-	"\bsequence\x18\x03 \x01(\x04R\bsequenceB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\x7f\n" +
+	"\x14TransactionCommitted\x120\n" +
+	"\x05sends\x18\x01 \x03(\v2\x1a.seriatim.fsm.MessagesSentR\x05sends\x125\n" +
+	"\tpublishes\x18\x02 \x03(\v2\x17.seriatim.fsm.PublishedR\tpublishesB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_result_proto_rawDescOnce sync.Once
@@ -1570,31 +1642,32 @@ func file_fsm_result_proto_rawDescGZIP() []byte {
 	return file_fsm_result_proto_rawDescData
 }
 
-var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_fsm_result_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_fsm_result_proto_goTypes = []any{
-	(*Error)(nil),             // 0: seriatim.fsm.Error
-	(*Response)(nil),          // 1: seriatim.fsm.Response
-	(*Done)(nil),              // 2: seriatim.fsm.Done
-	(*QueueCreated)(nil),      // 3: seriatim.fsm.QueueCreated
-	(*MessagesSent)(nil),      // 4: seriatim.fsm.MessagesSent
-	(*SentEntry)(nil),         // 5: seriatim.fsm.SentEntry
-	(*MessagesReceived)(nil),  // 6: seriatim.fsm.MessagesReceived
-	(*ReceivedMessage)(nil),   // 7: seriatim.fsm.ReceivedMessage
-	(*EntriesDone)(nil),       // 8: seriatim.fsm.EntriesDone
-	(*MoveTaskStarted)(nil),   // 9: seriatim.fsm.MoveTaskStarted
-	(*MoveTaskCancelled)(nil), // 10: seriatim.fsm.MoveTaskCancelled
-	(*MessagesMoved)(nil),     // 11: seriatim.fsm.MessagesMoved
-	(*TopicCreated)(nil),      // 12: seriatim.fsm.TopicCreated
-	(*Subscribed)(nil),        // 13: seriatim.fsm.Subscribed
-	(*Published)(nil),         // 14: seriatim.fsm.Published
-	(*PublishedEntry)(nil),    // 15: seriatim.fsm.PublishedEntry
-	(*MessagesReplayed)(nil),  // 16: seriatim.fsm.MessagesReplayed
-	(*SessionLocked)(nil),     // 17: seriatim.fsm.SessionLocked
-	(*GroupReleased)(nil),     // 18: seriatim.fsm.GroupReleased
-	(*StoredMoved)(nil),       // 19: seriatim.fsm.StoredMoved
-	(*MovedEntry)(nil),        // 20: seriatim.fsm.MovedEntry
-	(*MessageAttribute)(nil),  // 21: seriatim.fsm.MessageAttribute
-	(*Encoded)(nil),           // 22: seriatim.fsm.Encoded
+	(*Error)(nil),                // 0: seriatim.fsm.Error
+	(*Response)(nil),             // 1: seriatim.fsm.Response
+	(*Done)(nil),                 // 2: seriatim.fsm.Done
+	(*QueueCreated)(nil),         // 3: seriatim.fsm.QueueCreated
+	(*MessagesSent)(nil),         // 4: seriatim.fsm.MessagesSent
+	(*SentEntry)(nil),            // 5: seriatim.fsm.SentEntry
+	(*MessagesReceived)(nil),     // 6: seriatim.fsm.MessagesReceived
+	(*ReceivedMessage)(nil),      // 7: seriatim.fsm.ReceivedMessage
+	(*EntriesDone)(nil),          // 8: seriatim.fsm.EntriesDone
+	(*MoveTaskStarted)(nil),      // 9: seriatim.fsm.MoveTaskStarted
+	(*MoveTaskCancelled)(nil),    // 10: seriatim.fsm.MoveTaskCancelled
+	(*MessagesMoved)(nil),        // 11: seriatim.fsm.MessagesMoved
+	(*TopicCreated)(nil),         // 12: seriatim.fsm.TopicCreated
+	(*Subscribed)(nil),           // 13: seriatim.fsm.Subscribed
+	(*Published)(nil),            // 14: seriatim.fsm.Published
+	(*PublishedEntry)(nil),       // 15: seriatim.fsm.PublishedEntry
+	(*MessagesReplayed)(nil),     // 16: seriatim.fsm.MessagesReplayed
+	(*SessionLocked)(nil),        // 17: seriatim.fsm.SessionLocked
+	(*GroupReleased)(nil),        // 18: seriatim.fsm.GroupReleased
+	(*StoredMoved)(nil),          // 19: seriatim.fsm.StoredMoved
+	(*MovedEntry)(nil),           // 20: seriatim.fsm.MovedEntry
+	(*TransactionCommitted)(nil), // 21: seriatim.fsm.TransactionCommitted
+	(*MessageAttribute)(nil),     // 22: seriatim.fsm.MessageAttribute
+	(*Encoded)(nil),              // 23: seriatim.fsm.Encoded
 }
 var file_fsm_result_proto_depIdxs = []int32{
 	0,  // 0: seriatim.fsm.Response.error:type_name -> seriatim.fsm.Error
@@ -1613,20 +1686,23 @@ var file_fsm_result_proto_depIdxs = []int32{
 	17, // 13: seriatim.fsm.Response.session_locked:type_name -> seriatim.fsm.SessionLocked
 	18, // 14: seriatim.fsm.Response.group_released:type_name -> seriatim.fsm.GroupReleased
 	19, // 15: seriatim.fsm.Response.stored_moved:type_name -> seriatim.fsm.StoredMoved
-	5,  // 16: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
-	0,  // 17: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
-	7,  // 18: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
-	21, // 19: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
-	22, // 20: seriatim.fsm.ReceivedMessage.encoded:type_name -> seriatim.fsm.Encoded
-	0,  // 21: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
-	15, // 22: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
-	20, // 23: seriatim.fsm.StoredMoved.entries:type_name -> seriatim.fsm.MovedEntry
-	0,  // 24: seriatim.fsm.MovedEntry.error:type_name -> seriatim.fsm.Error
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	21, // 16: seriatim.fsm.Response.transaction_committed:type_name -> seriatim.fsm.TransactionCommitted
+	5,  // 17: seriatim.fsm.MessagesSent.entries:type_name -> seriatim.fsm.SentEntry
+	0,  // 18: seriatim.fsm.SentEntry.error:type_name -> seriatim.fsm.Error
+	7,  // 19: seriatim.fsm.MessagesReceived.messages:type_name -> seriatim.fsm.ReceivedMessage
+	22, // 20: seriatim.fsm.ReceivedMessage.attributes:type_name -> seriatim.fsm.MessageAttribute
+	23, // 21: seriatim.fsm.ReceivedMessage.encoded:type_name -> seriatim.fsm.Encoded
+	0,  // 22: seriatim.fsm.EntriesDone.errors:type_name -> seriatim.fsm.Error
+	15, // 23: seriatim.fsm.Published.entries:type_name -> seriatim.fsm.PublishedEntry
+	20, // 24: seriatim.fsm.StoredMoved.entries:type_name -> seriatim.fsm.MovedEntry
+	0,  // 25: seriatim.fsm.MovedEntry.error:type_name -> seriatim.fsm.Error
+	4,  // 26: seriatim.fsm.TransactionCommitted.sends:type_name -> seriatim.fsm.MessagesSent
+	14, // 27: seriatim.fsm.TransactionCommitted.publishes:type_name -> seriatim.fsm.Published
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_fsm_result_proto_init() }
@@ -1651,6 +1727,7 @@ func file_fsm_result_proto_init() {
 		(*Response_SessionLocked)(nil),
 		(*Response_GroupReleased)(nil),
 		(*Response_StoredMoved)(nil),
+		(*Response_TransactionCommitted)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1658,7 +1735,7 @@ func file_fsm_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_result_proto_rawDesc), len(file_fsm_result_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -870,6 +870,78 @@ func ReadChangeMessageVisibility(r Reader, m *queue.ChangeMessageVisibility) err
 // ChangeMessageVisibilityCodec has the three functions for a table.
 var ChangeMessageVisibilityCodec = Codec[queue.ChangeMessageVisibility]{SizeChangeMessageVisibility, AppendChangeMessageVisibility, ReadChangeMessageVisibility}
 
+// SizeCommitTransaction returns how many bytes AppendCommitTransaction appends.
+func SizeCommitTransaction(m *queue.CommitTransaction) (n int) {
+	for i := range m.Sends {
+		n += 1 + protowire.SizeBytes(SizeSendMessages(&m.Sends[i]))
+	}
+	for i := range m.Publishes {
+		n += 1 + protowire.SizeBytes(SizePublish(&m.Publishes[i]))
+	}
+	for i := range m.Settlements {
+		n += 1 + protowire.SizeBytes(SizeSettlement(&m.Settlements[i]))
+	}
+	return n
+}
+
+// AppendCommitTransaction appends the encoded m to b.
+func AppendCommitTransaction(b []byte, m *queue.CommitTransaction) []byte {
+	for i := range m.Sends {
+		b = append(b, 0xa)
+		b = protowire.AppendVarint(b, uint64(SizeSendMessages(&m.Sends[i])))
+		b = AppendSendMessages(b, &m.Sends[i])
+	}
+	for i := range m.Publishes {
+		b = append(b, 0x12)
+		b = protowire.AppendVarint(b, uint64(SizePublish(&m.Publishes[i])))
+		b = AppendPublish(b, &m.Publishes[i])
+	}
+	for i := range m.Settlements {
+		b = append(b, 0x1a)
+		b = protowire.AppendVarint(b, uint64(SizeSettlement(&m.Settlements[i])))
+		b = AppendSettlement(b, &m.Settlements[i])
+	}
+	return b
+}
+
+// ReadCommitTransaction decodes a message into m. The fields in it replace those of m.
+func ReadCommitTransaction(r Reader, m *queue.CommitTransaction) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // sends
+			if len(m.Sends) == 0 {
+				m.Sends = make([]queue.SendMessages, 0, r.run())
+			}
+			m.Sends = append(m.Sends, queue.SendMessages{})
+			if err := ReadSendMessages(r.nested(), &m.Sends[len(m.Sends)-1]); err != nil {
+				return err
+			}
+		case 18: // publishes
+			if len(m.Publishes) == 0 {
+				m.Publishes = make([]queue.Publish, 0, r.run())
+			}
+			m.Publishes = append(m.Publishes, queue.Publish{})
+			if err := ReadPublish(r.nested(), &m.Publishes[len(m.Publishes)-1]); err != nil {
+				return err
+			}
+		case 26: // settlements
+			if len(m.Settlements) == 0 {
+				m.Settlements = make([]queue.Settlement, 0, r.run())
+			}
+			m.Settlements = append(m.Settlements, queue.Settlement{})
+			if err := ReadSettlement(r.nested(), &m.Settlements[len(m.Settlements)-1]); err != nil {
+				return err
+			}
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// CommitTransactionCodec has the three functions for a table.
+var CommitTransactionCodec = Codec[queue.CommitTransaction]{SizeCommitTransaction, AppendCommitTransaction, ReadCommitTransaction}
+
 // SizeConfirmSubscription returns how many bytes AppendConfirmSubscription appends.
 func SizeConfirmSubscription(m *queue.ConfirmSubscription) (n int) {
 	if m.Topic != "" {
@@ -6990,6 +7062,103 @@ func ReadSetTopicTags(r Reader, m *queue.SetTopicTags) error {
 // SetTopicTagsCodec has the three functions for a table.
 var SetTopicTagsCodec = Codec[queue.SetTopicTags]{SizeSetTopicTags, AppendSetTopicTags, ReadSetTopicTags}
 
+// SizeSettlement returns how many bytes AppendSettlement appends.
+func SizeSettlement(m *queue.Settlement) (n int) {
+	if m.Queue != "" {
+		n += 1 + protowire.SizeBytes(len(m.Queue))
+	}
+	if m.Session != (queue.SessionRef{}) {
+		n += 1 + protowire.SizeBytes(SizeSessionRef(&m.Session))
+	}
+	if m.Action != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Action))
+	}
+	if m.Handle != "" {
+		n += 1 + protowire.SizeBytes(len(m.Handle))
+	}
+	if m.Reason != "" {
+		n += 1 + protowire.SizeBytes(len(m.Reason))
+	}
+	if m.Description != "" {
+		n += 1 + protowire.SizeBytes(len(m.Description))
+	}
+	for i := range m.Changes {
+		n += 1 + protowire.SizeBytes(SizePropertyChange(&m.Changes[i]))
+	}
+	return n
+}
+
+// AppendSettlement appends the encoded m to b.
+func AppendSettlement(b []byte, m *queue.Settlement) []byte {
+	if m.Queue != "" {
+		b = append(b, 0xa)
+		b = protowire.AppendString(b, m.Queue)
+	}
+	if m.Session != (queue.SessionRef{}) {
+		b = append(b, 0x12)
+		b = protowire.AppendVarint(b, uint64(SizeSessionRef(&m.Session)))
+		b = AppendSessionRef(b, &m.Session)
+	}
+	if m.Action != 0 {
+		b = append(b, 0x18)
+		b = protowire.AppendVarint(b, uint64(m.Action))
+	}
+	if m.Handle != "" {
+		b = append(b, 0x22)
+		b = protowire.AppendString(b, m.Handle)
+	}
+	if m.Reason != "" {
+		b = append(b, 0x2a)
+		b = protowire.AppendString(b, m.Reason)
+	}
+	if m.Description != "" {
+		b = append(b, 0x32)
+		b = protowire.AppendString(b, m.Description)
+	}
+	for i := range m.Changes {
+		b = append(b, 0x3a)
+		b = protowire.AppendVarint(b, uint64(SizePropertyChange(&m.Changes[i])))
+		b = AppendPropertyChange(b, &m.Changes[i])
+	}
+	return b
+}
+
+// ReadSettlement decodes a message into m. The fields in it replace those of m.
+func ReadSettlement(r Reader, m *queue.Settlement) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // queue
+			m.Queue = r.text()
+		case 18: // session
+			if err := ReadSessionRef(r.nested(), &m.Session); err != nil {
+				return err
+			}
+		case 24: // action
+			m.Action = queue.SettlementAction(r.narrow(255, "action"))
+		case 34: // handle
+			m.Handle = r.text()
+		case 42: // reason
+			m.Reason = r.text()
+		case 50: // description
+			m.Description = r.text()
+		case 58: // changes
+			if len(m.Changes) == 0 {
+				m.Changes = make([]message.Change, 0, r.run())
+			}
+			m.Changes = append(m.Changes, message.Change{})
+			if err := ReadPropertyChange(r.nested(), &m.Changes[len(m.Changes)-1]); err != nil {
+				return err
+			}
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// SettlementCodec has the three functions for a table.
+var SettlementCodec = Codec[queue.Settlement]{SizeSettlement, AppendSettlement, ReadSettlement}
+
 // SizeSettlementOptions returns how many bytes AppendSettlementOptions appends.
 func SizeSettlementOptions(m *queue.SettlementOptions) (n int) {
 	if m.Session != (queue.SessionRef{}) {
@@ -8302,6 +8471,62 @@ func ReadTopicRecord(r Reader, m *queue.TopicRecord) error {
 // TopicRecordCodec has the three functions for a table.
 var TopicRecordCodec = Codec[queue.TopicRecord]{SizeTopicRecord, AppendTopicRecord, ReadTopicRecord}
 
+// SizeTransactionCommitted returns how many bytes AppendTransactionCommitted appends.
+func SizeTransactionCommitted(m *queue.TransactionCommitted) (n int) {
+	for i := range m.Sends {
+		n += 1 + protowire.SizeBytes(SizeMessagesSent(&m.Sends[i]))
+	}
+	for i := range m.Publishes {
+		n += 1 + protowire.SizeBytes(SizePublished(&m.Publishes[i]))
+	}
+	return n
+}
+
+// AppendTransactionCommitted appends the encoded m to b.
+func AppendTransactionCommitted(b []byte, m *queue.TransactionCommitted) []byte {
+	for i := range m.Sends {
+		b = append(b, 0xa)
+		b = protowire.AppendVarint(b, uint64(SizeMessagesSent(&m.Sends[i])))
+		b = AppendMessagesSent(b, &m.Sends[i])
+	}
+	for i := range m.Publishes {
+		b = append(b, 0x12)
+		b = protowire.AppendVarint(b, uint64(SizePublished(&m.Publishes[i])))
+		b = AppendPublished(b, &m.Publishes[i])
+	}
+	return b
+}
+
+// ReadTransactionCommitted decodes a message into m. The fields in it replace those of m.
+func ReadTransactionCommitted(r Reader, m *queue.TransactionCommitted) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // sends
+			if len(m.Sends) == 0 {
+				m.Sends = make([]queue.MessagesSent, 0, r.run())
+			}
+			m.Sends = append(m.Sends, queue.MessagesSent{})
+			if err := ReadMessagesSent(r.nested(), &m.Sends[len(m.Sends)-1]); err != nil {
+				return err
+			}
+		case 18: // publishes
+			if len(m.Publishes) == 0 {
+				m.Publishes = make([]queue.Published, 0, r.run())
+			}
+			m.Publishes = append(m.Publishes, queue.Published{})
+			if err := ReadPublished(r.nested(), &m.Publishes[len(m.Publishes)-1]); err != nil {
+				return err
+			}
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// TransactionCommittedCodec has the three functions for a table.
+var TransactionCommittedCodec = Codec[queue.TransactionCommitted]{SizeTransactionCommitted, AppendTransactionCommitted, ReadTransactionCommitted}
+
 // SizeUnsubscribe returns how many bytes AppendUnsubscribe appends.
 func SizeUnsubscribe(m *queue.Unsubscribe) (n int) {
 	if m.SubscriptionARN != "" {
@@ -8561,6 +8786,11 @@ func AppendResponse(b []byte, refused *refusal.Error, result any) ([]byte, bool)
 		b = slices.Grow(b, 2+protowire.SizeBytes(n))
 		b = append(b, 0xb2, 0x1)
 		return AppendStoredMoved(protowire.AppendVarint(b, uint64(n)), &v), true
+	case queue.TransactionCommitted:
+		n := SizeTransactionCommitted(&v)
+		b = slices.Grow(b, 2+protowire.SizeBytes(n))
+		b = append(b, 0xba, 0x1)
+		return AppendTransactionCommitted(protowire.AppendVarint(b, uint64(n)), &v), true
 	}
 	return b, false
 }
@@ -8664,6 +8894,12 @@ func ReadResponse(r Reader) (refused *refusal.Error, result any, err error) {
 		case 178: // stored_moved
 			var v queue.StoredMoved
 			if err := ReadStoredMoved(r.nested(), &v); err != nil {
+				return nil, nil, err
+			}
+			result = v
+		case 186: // transaction_committed
+			var v queue.TransactionCommitted
+			if err := ReadTransactionCommitted(r.nested(), &v); err != nil {
 				return nil, nil, err
 			}
 			result = v

@@ -38,6 +38,7 @@ type Answer struct {
 	Locked       reference.Locked
 	Released     reference.Released
 	Stored       []reference.MovedEntry
+	Committed    reference.Committed
 }
 
 // Difference describes how the answers of the product and the model differ. Invariant is the one of

@@ -9,10 +9,7 @@ import (
 )
 
 func (o *Oracle) send(c *queue.SendMessages, result queue.Result, refusal *queue.Error) (Answer, *Difference) {
-	var entries []reference.SendEntry
-	for i := range c.Entries {
-		entries = append(entries, sendEntry(&c.Entries[i]))
-	}
+	entries := sendEntries(c.Entries)
 	var want Answer
 	if c.RepeatedSince != 0 && o.Model.Queue(c.Queue) != nil && !o.Model.Remembers(c.Queue, int64(c.RepeatedSince)) {
 		// An invalid command is refused for that.
@@ -40,20 +37,27 @@ func (o *Oracle) send(c *queue.SendMessages, result queue.Result, refusal *queue
 	} else if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
 		return want, differ("I11", text)
 	}
-	if !isSent || len(sent.Entries) != len(want.Sent) {
-		return want, differ("I11", fmt.Sprintf("product answered %T %+v for %d entries", result, result, len(want.Sent)))
+	if !isSent {
+		return want, differ("I11", fmt.Sprintf("product answered %T %+v to a send", result, result))
 	}
-	for i, e := range want.Sent {
-		d := differ("I11", errorDifference(e.Err, sent.Entries[i].Err))
+	return want, o.compareAllSent(c.Queue, want.Sent, sent)
+}
+
+func (o *Oracle) compareAllSent(name string, want []reference.Sent, got queue.MessagesSent) *Difference {
+	if len(got.Entries) != len(want) {
+		return differ("I11", fmt.Sprintf("product answered %+v for %d entries", got, len(want)))
+	}
+	for i, e := range want {
+		d := differ("I11", errorDifference(e.Err, got.Entries[i].Err))
 		if d == nil && e.Err == nil {
-			d = o.compareSent(c.Queue, e, &sent.Entries[i])
+			d = o.compareSent(name, e, &got.Entries[i])
 		}
 		if d != nil {
 			d.Text = fmt.Sprintf("entry %d\n%s", i, d.Text)
-			return want, d
+			return d
 		}
 	}
-	return want, nil
+	return nil
 }
 
 func (o *Oracle) compareSent(name string, want reference.Sent, got *queue.SentEntry) *Difference {
@@ -69,6 +73,13 @@ func (o *Oracle) compareSent(name string, want reference.Sent, got *queue.SentEn
 		differ("I3", o.bound.messages.bind("message id", want.Message, got.MessageID)),
 		differ("I9", o.bound.bindNumber(name, want.Number, got.Sequence)),
 	)
+}
+
+func sendEntries(list []queue.SendEntry) (entries []reference.SendEntry) {
+	for i := range list {
+		entries = append(entries, sendEntry(&list[i]))
+	}
+	return entries
 }
 
 func sendEntry(e *queue.SendEntry) reference.SendEntry {

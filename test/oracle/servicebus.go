@@ -44,6 +44,8 @@ func (o *Oracle) checkBus(cmd queue.Command, result queue.Result, refusal *queue
 		d = compareReleased(want, result, refusal)
 	case *queue.ReceiveDeferred:
 		want, d = o.receiveDeferred(c, result, refusal)
+	case *queue.CommitTransaction:
+		want, d = o.commit(c, result, refusal)
 	default:
 		want, d, known = o.checkSettlement(cmd, result, refusal)
 	}
@@ -75,6 +77,54 @@ func (o *Oracle) checkSettlement(cmd queue.Command, result queue.Result, refusal
 		return want, nil, false
 	}
 	return want, compareEntries(true, want, result, refusal), true
+}
+
+var settlements = map[queue.SettlementAction]string{
+	queue.CompleteMessage: "complete", queue.AbandonMessage: "abandon", queue.GiveBackMessage: "give back", queue.DeferMessage: "defer",
+	queue.DeadLetterMessage: "dead-letter",
+}
+
+func (o *Oracle) commit(c *queue.CommitTransaction, result queue.Result, refusal *queue.Error) (want Answer, _ *Difference) {
+	want.Committed, want.Err = o.Model.Commit(o.transaction(c))
+	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
+		return want, differ("I11", text)
+	}
+	got, ok := result.(queue.TransactionCommitted)
+	if !ok || len(got.Sends) != len(c.Sends) || len(got.Publishes) != len(c.Publishes) {
+		return want, differ("I11", fmt.Sprintf("product answered %T %+v to a transaction", result, result))
+	}
+	for i, sent := range want.Committed.Sent {
+		if d := o.compareAllSent(c.Sends[i].Queue, sent, got.Sends[i]); d != nil {
+			return want, d
+		}
+	}
+	for i, published := range want.Committed.Published {
+		if d := o.compareAllPublished(c.Publishes[i].Topic, published, got.Publishes[i]); d != nil {
+			return want, d
+		}
+	}
+	return want, nil
+}
+
+func (o *Oracle) transaction(c *queue.CommitTransaction) (t reference.Transaction) {
+	for i := range c.Settlements {
+		s := &c.Settlements[i]
+		t.Settlements = append(t.Settlements, reference.Settlement{
+			How: settlements[s.Action], Queue: s.Queue, Session: o.session(s.Session), Handle: o.lock(s.Handle),
+			Reason: s.Reason, Description: s.Description, Changes: changes(s.Changes),
+		})
+	}
+	for i := range c.Sends {
+		s := &c.Sends[i]
+		t.Sends = append(t.Sends, reference.TransactionSend{Queue: s.Queue, Sender: s.SenderID, Entries: sendEntries(s.Entries)})
+	}
+	for i := range c.Publishes {
+		p := &c.Publishes[i]
+		t.Publishes = append(t.Publishes, reference.TransactionPublish{
+			Topic: p.Topic, Sender: p.SenderID, Endpoint: p.Endpoint, Entries: publishEntries(p.Entries),
+		})
+	}
+	return t
 }
 
 func (o *Oracle) numbers(name string, list []queue.SequenceNumber) (numbers []int) {

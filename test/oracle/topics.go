@@ -95,9 +95,33 @@ func (o *Oracle) publish(c *queue.Publish, result queue.Result, refusal *queue.E
 		}
 		return want, nil
 	}
-	var entries []reference.PublishEntry
-	for i := range c.Entries {
-		e := &c.Entries[i]
+	want.Published, want.Err = o.Model.Publish(c.Topic, c.SenderID, c.Endpoint, publishEntries(c.Entries))
+	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
+		return want, differ("I11", text)
+	}
+	got, ok := result.(queue.Published)
+	if !ok {
+		return want, differ("I11", fmt.Sprintf("product answered %T %+v to a publish", result, result))
+	}
+	return want, o.compareAllPublished(c.Topic, want.Published, got)
+}
+
+func (o *Oracle) compareAllPublished(topic string, want []reference.Published, got queue.Published) *Difference {
+	if len(got.Entries) != len(want) {
+		return differ("I11", fmt.Sprintf("product answered %+v for %d entries", got, len(want)))
+	}
+	for i, p := range want {
+		if d := o.comparePublished(topic, p, &got.Entries[i]); d != nil {
+			d.Text = fmt.Sprintf("entry %d\n%s", i, d.Text)
+			return d
+		}
+	}
+	return nil
+}
+
+func publishEntries(list []queue.PublishEntry) (entries []reference.PublishEntry) {
+	for i := range list {
+		e := &list[i]
 		at, partition, timeToLive := options(e.Options)
 		entries = append(entries, reference.PublishEntry{
 			Message: e.Message, Subject: text(e.Subject, e.SubjectGiven), Attributes: attributes(e.Attributes),
@@ -105,21 +129,7 @@ func (o *Oracle) publish(c *queue.Publish, result queue.Result, refusal *queue.E
 			Trace: e.TraceHeader, EnqueueAt: at, Partition: partition, TimeToLive: timeToLive,
 		})
 	}
-	want.Published, want.Err = o.Model.Publish(c.Topic, c.SenderID, c.Endpoint, entries)
-	if text := errorDifference(want.Err, refusal); text != "" || want.Err != nil {
-		return want, differ("I11", text)
-	}
-	got, ok := result.(queue.Published)
-	if !ok || len(got.Entries) != len(want.Published) {
-		return want, differ("I11", fmt.Sprintf("product answered %T %+v for %d entries", result, result, len(want.Published)))
-	}
-	for i, p := range want.Published {
-		if d := o.comparePublished(c.Topic, p, &got.Entries[i]); d != nil {
-			d.Text = fmt.Sprintf("entry %d\n%s", i, d.Text)
-			return want, d
-		}
-	}
-	return want, nil
+	return entries
 }
 
 func (o *Oracle) replay(c *queue.ReplayMessages, result queue.Result, refusal *queue.Error) (want Answer, _ *Difference) {

@@ -169,8 +169,11 @@ func fill(t *testing.T, node *cluster.Node) (r recorded) {
 		Queue: "orders.fifo", VisibilityTimeout: queue.Some(43_200), AttemptID: "attempt", AttemptIDGiven: true,
 	})
 	r.Handle = got.Messages[0].Handle.String()
-	submit[queue.MessagesSent](t, node,
-		&queue.SendMessages{Queue: "orders.fifo", Entries: []queue.SendEntry{ordered("b", "4", "in the tail")}})
+	submit[queue.TransactionCommitted](t, node, &queue.CommitTransaction{
+		Sends: []queue.SendMessages{{
+			Queue: "orders.fifo", Batch: true, Atomic: true, Entries: []queue.SendEntry{ordered("b", "4", "in the tail")},
+		}},
+	})
 	return r
 }
 

@@ -25,6 +25,7 @@ type Broker struct {
 	issued       map[int]issued // by delivery
 	changed      []*Queue       // by the command at hand
 	leave        bool           // see Leave
+	committing   bool           // applies a transaction, whose parts are checked
 	deliveries   Deliveries
 }
 
@@ -44,10 +45,12 @@ type Queue struct {
 	// lingering has the bytes of expired messages, with and without a time to live of their own, that count
 	// until a command uses the queue.
 	lingering struct{ mortal, aged int64 }
-	purgedAt  int64
-	purged    bool
-	forgotAt  int64 // the last time at which an id was forgotten on request
-	forgot    bool
+	// planned is the number of bytes that the transaction being checked adds, or removes if negative.
+	planned  int64
+	purgedAt int64
+	purged   bool
+	forgotAt int64 // the last time at which an id was forgotten on request
+	forgot   bool
 	// changedAt is the time of the creation or the last change of attributes.
 	changedAt int64
 }
@@ -161,7 +164,8 @@ func (b *Broker) find(name string) (*Queue, *Error) {
 // begin begins the use of a queue by the command at hand, unless it is refused before.
 func (b *Broker) begin(q *Queue) {
 	q.quietUntil = 0 // it changes now
-	if !b.leave {
+	begun := b.committing && slices.Contains(b.changed, q)
+	if !b.leave && !begun {
 		b.mark(q)
 		b.moveExpired(q)
 	}

@@ -60,6 +60,7 @@ func (m *Message) bytes() int64 {
 }
 
 func (q *Queue) bytes() (total int64) {
+	total = q.planned
 	for _, m := range q.messages {
 		total += m.bytes()
 	}

@@ -79,26 +79,34 @@ func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry)
 	if t == nil {
 		return nil, topicNotFound()
 	}
-	if refuses, _ := statusOf(t.settings.status); refuses {
-		return nil, disabled()
-	}
-	for _, e := range entries {
-		if err := t.check(e); err != nil {
-			return nil, err
-		}
-	}
-	b.tidy(&t.history)
-	if err := b.topicFull(t, entries); err != nil {
+	if err := b.refusesPublish(t, entries); err != nil {
 		return nil, err
-	}
-	if b.tooManyIDs(t, entries) {
-		return nil, &Error{Code: "Throttled"}
 	}
 	var answers []Published
 	for _, e := range entries {
 		answers = append(answers, b.publish(t, sender, endpoint, e))
 	}
 	return answers, nil
+}
+
+// refusesPublish makes the checks that need the topic.
+func (b *Broker) refusesPublish(t *Topic, entries []PublishEntry) *Error {
+	if refuses, _ := statusOf(t.settings.status); refuses {
+		return disabled()
+	}
+	for _, e := range entries {
+		if err := t.check(e); err != nil {
+			return err
+		}
+	}
+	b.tidy(&t.history)
+	if err := b.topicFull(t, entries); err != nil {
+		return err
+	}
+	if b.tooManyIDs(t, entries) {
+		return &Error{Code: "Throttled"}
+	}
+	return nil
 }
 
 // checkPublish implements the table of sns.md 3.5, as far as histories need it and without the

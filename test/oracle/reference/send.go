@@ -38,19 +38,8 @@ func (b *Broker) Send(name, sender string, batch, atomic bool, entries []SendEnt
 	if err != nil {
 		return nil, err
 	}
-	b.tidy(&q.history)
-	if refuses, _ := statusOf(q.Settings.Status); refuses {
-		return nil, disabled()
-	}
-	if batch {
-		if err := checkWholeBatch(q, entries); err != nil {
-			return nil, err
-		}
-	}
-	if atomic {
-		if err := b.refusesSome(q, entries); err != nil {
-			return nil, err
-		}
+	if err := b.refusesSend(q, batch, atomic, entries); err != nil {
+		return nil, err
 	}
 	var answers []Sent
 	for _, e := range entries {
@@ -61,6 +50,23 @@ func (b *Broker) Send(name, sender string, batch, atomic bool, entries []SendEnt
 		answers = append(answers, b.accept(q, sender, e))
 	}
 	return answers, nil
+}
+
+// refusesSend returns the error that refuses a send as a whole.
+func (b *Broker) refusesSend(q *Queue, batch, atomic bool, entries []SendEntry) *Error {
+	b.tidy(&q.history)
+	if refuses, _ := statusOf(q.Settings.Status); refuses {
+		return disabled()
+	}
+	if batch {
+		if err := checkWholeBatch(q, entries); err != nil {
+			return err
+		}
+	}
+	if atomic {
+		return b.refusesSome(q, entries)
+	}
+	return nil
 }
 
 // refusesSome refuses a send of which every entry must be stored, now or before. The ids and sizes
@@ -249,11 +255,11 @@ func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 				FirstAt: first.acceptedAt, FirstScheduled: b.isScheduled(q, first.number),
 			}
 		}
-		if b.historyFull(&q.history, len(ids)) {
+		if !b.committing && b.historyFull(&q.history, len(ids)) {
 			return Sent{Err: &Error{Code: "OverLimit"}}
 		}
 	}
-	if err := q.full(m.bytes()); err != nil {
+	if err := q.full(m.bytes()); err != nil && !b.committing {
 		return Sent{Err: err}
 	}
 	m.ID = b.newMessageID()

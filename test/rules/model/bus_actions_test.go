@@ -71,6 +71,12 @@ type (
 		id   reference.DedupID
 	}
 	releaseGroup struct{ name, group string }
+	// commit is a transaction.
+	commit struct {
+		settlements []settlement // with one handle each
+		sends       []send
+		publishes   []publish
+	}
 )
 
 // lock returns the session of a step, or one without a lock.
@@ -136,8 +142,7 @@ func (c busReceive) command(w *world) queue.Command {
 	return cmd
 }
 
-func (c settlement) command(w *world) queue.Command {
-	var handles []string
+func (c settlement) allHandles(w *world) (handles []string) {
 	for _, h := range c.handles {
 		text := w.handle(h)
 		if parsed, ok := identifier.ParseReceiptHandle(text); ok && c.tokens {
@@ -145,6 +150,11 @@ func (c settlement) command(w *world) queue.Command {
 		}
 		handles = append(handles, text)
 	}
+	return handles
+}
+
+func (c settlement) command(w *world) queue.Command {
+	handles := c.allHandles(w)
 	in := w.lock(c.lock)
 	switch c.how {
 	case "complete":
@@ -170,6 +180,30 @@ func (c settlement) command(w *world) queue.Command {
 		cmd.Entries = append(cmd.Entries, e)
 	}
 	return cmd
+}
+
+func (c commit) command(w *world) queue.Command {
+	cmd := &queue.CommitTransaction{}
+	for _, s := range c.settlements {
+		one := queue.Settlement{Queue: s.name, Session: w.lock(s.lock), Action: actions[s.how], Changes: changes(s.changes)}
+		one.Handle = s.allHandles(w)[0]
+		if one.Action == queue.DeadLetterMessage {
+			one.Reason = s.reason
+		}
+		cmd.Settlements = append(cmd.Settlements, one)
+	}
+	for _, s := range c.sends {
+		cmd.Sends = append(cmd.Sends, *s.command(w).(*queue.SendMessages))
+	}
+	for _, p := range c.publishes {
+		cmd.Publishes = append(cmd.Publishes, *p.command(w).(*queue.Publish))
+	}
+	return cmd
+}
+
+var actions = map[string]queue.SettlementAction{
+	"complete": queue.CompleteMessage, "abandon": queue.AbandonMessage, "give back": queue.GiveBackMessage, "defer": queue.DeferMessage,
+	"dead-letter": queue.DeadLetterMessage,
 }
 
 func (c fetch) command(w *world) queue.Command {

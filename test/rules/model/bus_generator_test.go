@@ -57,8 +57,10 @@ func (g *generator) busAction(k kind) action {
 		return release{k.name, held}
 	case n < 62:
 		return setState{k.name, held, pickOf(g, nil, new("s"), new("t"), new(""), new(strings.Repeat("s", 1025)))}
-	case n < 82:
+	case n < 80:
 		return g.settlement(k, -1)
+	case n < 82:
+		return g.commit(k, -1)
 	case n < 90:
 		return g.fetch(k)
 	case n < 94:
@@ -86,6 +88,8 @@ func (g *generator) burstAction() action {
 			return g.fetch(k)
 		case 2:
 			return releaseGroup{k.name, pickOf(g, "a", "b", "c")}
+		case 3, 4:
+			return g.commit(k, lock)
 		}
 		return g.settlement(k, lock)
 	}
@@ -94,8 +98,10 @@ func (g *generator) burstAction() action {
 		c := busReceive{name: k.name, lock: lock, max: new(pickOf(g, int64(1), 1, 2, 3, 10)), remove: g.oneIn(8)}
 		c.attempt = g.attempt(c.remove)
 		return c
-	case n < 62:
+	case n < 60:
 		return g.settlement(k, lock)
+	case n < 65:
+		return g.commit(k, lock)
 	case n < 74:
 		c := send{name: k.name, sender: "123456789012", entries: []reference.SendEntry{g.entry(k)}}
 		if id := g.w.locks[int(lock)].SessionID; c.entries[0].Partition == nil && c.entries[0].Group != nil {
@@ -153,7 +159,7 @@ func (g *generator) attempt(deletes bool) *string {
 
 // settlement completes, abandons, defers or dead-letters recent messages, mostly under their lock.
 // It prefers messages of the given lock; 0 means none.
-func (g *generator) settlement(k kind, lock lockRef) action {
+func (g *generator) settlement(k kind, lock lockRef) settlement {
 	c := settlement{how: pickOf(g, "complete", "abandon", "give back", "defer", "defer", "dead-letter", "dead-letter"), name: k.name}
 	for range g.size(g.oneIn(3)) {
 		c.handles = append(c.handles, g.handle(k))
@@ -170,6 +176,46 @@ func (g *generator) settlement(k kind, lock lockRef) action {
 	c.reason = pickOf(g, "", "poison", "late")
 	if g.oneIn(3) {
 		c.changes = g.changes()
+	}
+	return c
+}
+
+// commit makes a transaction about a queue, and often about others.
+func (g *generator) commit(k kind, lock lockRef) action {
+	var c commit
+	for i := range g.rng.IntN(4) {
+		s := g.settlement(k, lock)
+		s.handles = s.handles[:1]
+		if fresh := g.recent[k.name]; len(fresh) > i && !g.oneIn(8) {
+			s.handles[0] = fresh[len(fresh)-1-i]
+			s.lock = s.handles[0].lock
+		}
+		if s.how == "complete" {
+			s.changes = nil
+		}
+		c.settlements = append(c.settlements, s)
+		if other := pickOf(g, g.kinds...); other.fifo && g.oneIn(4) {
+			k, lock = other, 0
+		}
+	}
+	to := []kind{k}
+	if other := pickOf(g, g.kinds...); other.name != k.name && g.oneIn(2) {
+		to = append(to, other)
+	}
+	for _, k := range to[:g.rng.IntN(len(to)+1)] {
+		s := send{name: k.name, sender: "123456789012", batch: true, atomic: true}
+		for range 1 + g.rng.IntN(2) {
+			s.entries = append(s.entries, g.entry(k))
+		}
+		c.sends = append(c.sends, s)
+	}
+	if len(g.topics) > 0 && g.oneIn(3) {
+		p := g.publish(pickOf(g, g.topics...))
+		p.since = 0
+		c.publishes = append(c.publishes, p)
+	}
+	if c.command(g.w).Validate() != nil {
+		return g.settlement(k, lock)
 	}
 	return c
 }
@@ -226,8 +272,15 @@ func (g *generator) sawBus(s step) {
 			}
 		}
 	case receive:
-		if k := g.kindOf(c.name); len(g.w.handles[s.id]) > 0 && k.fifo && !g.plain && g.oneIn(6) {
+		k := g.kindOf(c.name)
+		if len(g.w.handles[s.id]) == 0 || !k.fifo || g.plain {
+			break
+		}
+		switch g.rng.IntN(12) {
+		case 0, 1:
 			g.burst = burst{1 + g.rng.IntN(3), k, 0}
+		case 2:
+			g.soon = append(g.soon, g.commit(k, 0))
 		}
 	case busReceive:
 		g.sawHandles(c.name, s.id, c.lock)
@@ -240,11 +293,11 @@ func (g *generator) sawBus(s step) {
 		if c.how != "defer" {
 			return
 		}
-		for _, h := range c.handles {
-			n := numberRef{h.step, h.index}
-			g.bus.deferred[c.name] = keep(g.bus.deferred[c.name], n)
-			if g.oneIn(2) {
-				g.soon = append(g.soon, fetch{name: c.name, lock: c.lock, numbers: []numberRef{n}, remove: g.oneIn(3)})
+		g.sawDeferred(c)
+	case commit:
+		for _, s := range c.settlements {
+			if s.how == "defer" {
+				g.sawDeferred(s)
 			}
 		}
 	case publish:
@@ -289,6 +342,16 @@ func (g *generator) sawBus(s step) {
 	case setSubscription:
 		if c.attributes["ReplayPolicy"] != "" {
 			g.replaySteps(c.step)
+		}
+	}
+}
+
+func (g *generator) sawDeferred(c settlement) {
+	for _, h := range c.handles {
+		n := numberRef{h.step, h.index}
+		g.bus.deferred[c.name] = keep(g.bus.deferred[c.name], n)
+		if g.oneIn(2) {
+			g.soon = append(g.soon, fetch{name: c.name, lock: c.lock, numbers: []numberRef{n}, remove: g.oneIn(3)})
 		}
 	}
 }

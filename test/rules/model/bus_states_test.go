@@ -249,6 +249,15 @@ func (w *world) countBus(s step, want oracle.Answer) {
 		}
 	case accept:
 		w.hits[map[bool]string{true: "no free session", false: "session accepted"}[want.Locked.Lock == 0]]++
+	case commit:
+		for _, part := range c.settlements {
+			w.hits["committed "+part.how]++
+		}
+		w.hits["committed send"] += len(c.sends)
+		w.hits["committed publish"] += len(c.publishes)
+		if len(c.settlements) > 0 && len(c.sends)+len(c.publishes) > 0 {
+			w.hits["committed settlement and send"]++
+		}
 	case releaseGroup:
 		w.hits["released from flight"] += int(want.Released.Messages)
 		if want.Released.Session {

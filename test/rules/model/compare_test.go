@@ -32,6 +32,12 @@ func (w *world) compare(s step, cmd queue.Command, result queue.Result, refusal 
 		for i := range r.Entries {
 			w.numbers[s.id] = append(w.numbers[s.id], r.Entries[i].Sequence)
 		}
+	case queue.TransactionCommitted:
+		for _, sent := range r.Sends {
+			for i := range sent.Entries {
+				w.numbers[s.id] = append(w.numbers[s.id], sent.Entries[i].Sequence)
+			}
+		}
 	case queue.SessionLocked:
 		if r.SessionID != "" {
 			w.locks[s.id] = queue.SessionRef{SessionID: r.SessionID, Token: r.Token.String()}

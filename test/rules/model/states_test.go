@@ -57,6 +57,18 @@ func (w *world) compareViews() string {
 // and handles some timers (retention, windows) in coarse steps. After many messages even the
 // counters of this queue are not exact, because a command handles a limited number of timers.
 func (w *world) compareTouched(do action) string {
+	if c, ok := do.(commit); ok {
+		for _, s := range c.sends {
+			if text := w.compareTouched(s); text != "" {
+				return text
+			}
+		}
+		for _, s := range c.settlements {
+			if text := w.compareTouched(s); text != "" {
+				return text
+			}
+		}
+	}
 	name := do.command(w).QueueName()
 	q := w.model.Queue(name)
 	if q != nil && q.Size() > crowdSeen {

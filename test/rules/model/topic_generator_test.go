@@ -281,7 +281,7 @@ func (g *generator) subscriptionChange() attributes {
 	return attributes{"RawMessageDelivery": pickOf(g, "true", "false")}
 }
 
-func (g *generator) publish(t topicKind) action {
+func (g *generator) publish(t topicKind) publish {
 	c := publish{topic: t.name, sender: pickOf(g, "123456789012", "anonymous"), batch: g.oneIn(3)}
 	entries := g.size(c.batch)
 	if c.large = c.batch && g.oneIn(4); c.large {
