@@ -218,6 +218,7 @@ var packageRules = []packageRule{
 	}, never: []string{"net/http"}},
 	{path: "transport/amqp", only: []string{std, "~/transport/amqp/wire", "~/transport/budget", "~/transport/http1",
 		"~/transport/limits", "~/transport/unverified"}, never: []string{"net/http"}},
+	{path: "transport/amqp/amqptest", only: []string{std, "~/transport/amqp/wire"}, users: []string{"test/cluster/failover"}},
 	{path: "transport/amqp/wire", only: []string{std}, never: []string{"net", "net/http", "time"}},
 	transport("/service", "net/http", "~/transport/awswire", "~/transport/http1", "~/transport/grpc"),
 	{path: "transport/http1", only: []string{std, "~/cluster/rendezvous", "~/transport/budget", "~/transport/connections",

@@ -38,6 +38,9 @@ type broker struct {
 	refusals chan string        // reasons
 	users    map[string]string  // passwords
 	errors   map[string]*Ending // of links, by address
+
+	transactions map[string]*transaction // that are open, by id
+	declared     uint64
 }
 
 // Ending is the end of a link as its handler saw it.
@@ -57,6 +60,7 @@ func newBroker() *broker {
 		requests: make(chan *Request, 10), gone: make(chan *Request, 10), conns: make(chan *Conn, 100), ended: make(chan string, 100_000),
 		held: make(chan *Delivery, 10_000), refusals: make(chan string, 100),
 		users: map[string]string{"key": "secret"}, errors: make(map[string]*Ending),
+		transactions: make(map[string]*transaction),
 	}
 }
 
@@ -83,7 +87,7 @@ func (b *broker) Attach(r *Request) {
 	}
 	switch {
 	case r.Target.Coordinator:
-		r.Refuse(failure("amqp:not-implemented", "There are no transactions."))
+		r.Receive(&coordinator{broker: b, conn: r.Conn(), open: make(map[string]*transaction)}, b.sends, 1<<10, Answer{})
 	case address == "missing":
 		r.Refuse(failure("amqp:not-found", "There is no such queue."))
 	case bytes.HasPrefix([]byte(address), []byte("later")):
@@ -102,7 +106,7 @@ func (b *broker) accept(r *Request, address string) (*Receiver, *Sender) {
 		b.queues[address] = q
 	}
 	if r.Attach.Role == wire.Sender {
-		p := &producer{broker: b, queue: q, address: address}
+		p := &producer{broker: b, conn: r.Conn(), queue: q, address: address}
 		return r.Receive(p, b.sends, b.largest, Answer{}), nil
 	}
 	k := &consumer{broker: b, queue: q, address: address, sent: make(map[*Sent]bool)}
@@ -146,6 +150,7 @@ func (b *broker) outcomes(name string) []wire.State {
 // producer handles a link whose client sends.
 type producer struct {
 	broker  *broker
+	conn    *Conn
 	queue   *memoryQueue
 	address string
 }
@@ -158,6 +163,10 @@ func (p *producer) Received(d *Delivery) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if d.State != nil {
+		p.enlist(d)
+		return
+	}
 	p.queue.messages = append(p.queue.messages, bytes.Clone(d.Message))
 	d.Settle(wire.State{Code: wire.CodeAccepted})
 	p.queue.pump()
@@ -195,7 +204,7 @@ func (k *consumer) Disposition(d *Sent, state *wire.State, settled bool) {
 	k.broker.mu.Lock()
 	defer k.broker.mu.Unlock()
 	kept := *state
-	kept.Annotations = kept.Annotations.Clone()
+	kept.Annotations, kept.TxnID, kept.Outcome = kept.Annotations.Clone(), bytes.Clone(kept.TxnID), kept.Outcome.Clone()
 	if kept.Error != nil {
 		kept.Error.Info = kept.Error.Info.Clone()
 	}

@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"encoding/binary"
 	"io"
 	"slices"
 	"testing"
@@ -18,6 +19,9 @@ func FuzzConn(f *testing.F) {
 	id := wire.Some[uint32](0)
 	credit := framed(0, &wire.Flow{IncomingWindow: 5, Handle: wire.Some[uint32](1), LinkCredit: wire.Some[uint32](3), Drain: true})
 	message := framed(0, &wire.Transfer{DeliveryID: id, DeliveryTag: []byte("t")}, data(10)...)
+	txn := binary.BigEndian.AppendUint64(nil, 1)
+	outcome := within(txn, wire.CodeModified)
+	declare := framed(0, &wire.Transfer{Handle: 2, DeliveryID: id}, value(wire.AppendDeclare(nil))...)
 	for _, seed := range [][]byte{
 		slices.Concat(credit, message, framed(0, accept(0, 10)), framed(0, ending(wire.CodeEnd)), framed(0, ending(wire.CodeClose))),
 		slices.Concat(message, message, message, credit, framed(0, &wire.Detach{Handle: 1, Closed: true})),
@@ -28,6 +32,13 @@ func FuzzConn(f *testing.F) {
 		slices.Concat(framed(0, attachment(4, wire.Receiver, "later")), framed(0, &wire.Detach{Handle: 4}),
 			framed(0, &wire.Flow{Echo: true})),
 		message[:20], framed(0, &wire.Transfer{Handle: 9}), wire.AppendEmptyFrame(nil),
+		slices.Concat(framed(0, coordinatorLink(2)), declare,
+			framed(0, transferWithin(0, 1, txn), data(10)...), credit, message,
+			framed(0, &wire.Disposition{Role: wire.Receiver, State: outcome.Append(nil)}),
+			framed(0, &wire.Transfer{Handle: 2, DeliveryID: id}, value((&wire.Discharge{TxnID: txn}).Append(nil))...)),
+		slices.Concat(framed(0, coordinatorLink(2)), declare,
+			framed(0, transferWithin(0, 1, txn), data(10)...), framed(0, &wire.Detach{Handle: 2, Closed: true}),
+			framed(0, transferWithin(0, 2, txn), data(10)...)),
 	} {
 		f.Add(seed)
 	}

@@ -14,6 +14,7 @@ const (
 	structure purpose = iota // sessions, links, input buffers
 	incoming                 // messages that are incomplete or not settled by the handler
 	outgoing                 // messages that are not written, or not settled by the client
+	kept                     // Conn.Keep
 	purposes
 )
 
@@ -22,6 +23,7 @@ const (
 	structureMax  = 16 << 20
 	incomingMax   = 16 << 20
 	outgoingMax   = 4 << 20
+	keptMax       = 4 << 20
 	unverifiedMax = 128 << 10 // of each purpose, until the handler calls Verified
 )
 
@@ -56,7 +58,7 @@ func (m *memory) limit(p purpose) int64 {
 	if !m.verified {
 		return unverifiedMax
 	}
-	return [purposes]int64{structureMax, incomingMax, outgoingMax}[p]
+	return [purposes]int64{structureMax, incomingMax, outgoingMax, keptMax}[p]
 }
 
 // grow counts n more bytes. It reports false, and counts nothing, beyond the bound or without room in
@@ -114,7 +116,22 @@ func (m *memory) shrink(p purpose, n int64) {
 	}
 }
 
-// end gives everything back except the messages that the handler still has.
+// Keep counts bytes that the handler keeps of messages it has settled, such as those of a transaction. It
+// reports false, and counts nothing, without room. Give them back with Drop.
+func (c *Conn) Keep(bytes int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.memory.grow(kept, bytes)
+}
+
+// Drop counts bytes less. The handler must drop all that it has kept, also after the end of the connection.
+func (c *Conn) Drop(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.memory.shrink(kept, bytes)
+}
+
+// end gives everything back except what the handler still has.
 func (m *memory) end() {
 	m.ended = true
 	m.held[structure], m.held[outgoing] = 0, 0
