@@ -50,8 +50,9 @@ func (a *attachment) answer() {
 
 func (a *attachment) accept(clientSends bool) error {
 	r, of := a.request, a.connection
-	if r.Target.Coordinator {
-		return failure(notImplemented, "Transactions are not supported.")
+	if clientSends && r.Target.Coordinator {
+		a.acceptCoordinator()
+		return nil
 	}
 	node := r.Source.Address
 	if clientSends {
@@ -79,7 +80,7 @@ func (a *attachment) accept(clientSends bool) error {
 	case clientSends && at.subscription():
 		return failure(notAllowed, "Nothing can be sent to a subscription. Send to its topic.")
 	case clientSends:
-		return a.acceptSender(&at, found, caller)
+		return a.acceptSenderTo(&at, found, caller)
 	case found.resource.Topic != "":
 		return failure(notAllowed, "Nothing can be received from a topic. Receive from its subscriptions.")
 	case found.forwards:

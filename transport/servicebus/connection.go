@@ -38,6 +38,9 @@ type connection struct {
 	links      map[*link]struct{}
 	responders map[*responder]struct{}
 	sessions   map[sessionKey]*heldSession // locked by links of the connection
+
+	transactions map[string]*transaction // by id
+	uncertain    []string                // ids of transactions with an unknown outcome, the newest last
 }
 
 // claim is a token that the client has put.

@@ -10,6 +10,7 @@
 //	t/$management          schedules and cancels
 //	t/Subscriptions/s      receives from a subscription, which has all nodes of a queue
 //	$cbs                   tokens
+//	(coordinator)          declares and discharges transactions
 //
 // Package entity maps paths to the names of queues and topics. An entity must exist before a link to it.
 //
@@ -31,6 +32,12 @@
 //
 // The delivery tag of a message is its lock token, so that management requests complete it at any node. A
 // session lock belongs to a link: the end of the link releases it.
+//
+// # Transactions
+//
+// A transaction belongs to a connection. Its operations are answered at once and collected; the commit is
+// one command, which the state machine applies as a whole or not at all. The transaction ends with the link
+// that declared it. An operation that is refused makes the commit fail.
 //
 // # Order
 //

@@ -72,6 +72,9 @@ type managed struct {
 	operation  string
 	entity     found
 	link       string // the receiver that the client calls for, empty if it does not say
+
+	transaction *transaction // of an update-disposition; nil: none
+	path        string       // that a token must cover
 }
 
 // errNothing is the answer 204: there is nothing to return.
@@ -93,8 +96,11 @@ func (c *connection) managementNode(at *address, f found) nodeService {
 		ctx, cancel := context.WithTimeout(ctx, serverTimeout(r))
 		defer cancel()
 		m := &managed{call: c.begin(ctx, op.action, op.needs, op.effect, caller), connection: c, body: r.body(), operation: name,
-			entity: f, link: textOf(r.property("associated-link-name"))}
+			entity: f, link: textOf(r.property("associated-link-name")), path: path}
 		err := m.call.on(f.subject(op.needs), op.needs)
+		if err == nil {
+			err = m.join(r.transaction)
+		}
 		var body wire.Value
 		if err == nil {
 			body, err = op.serve(m)
@@ -106,10 +112,22 @@ func (c *connection) managementNode(at *address, f found) nodeService {
 		m.call.end(err)
 		if err != nil {
 			of, _ := c.server.errorOf(err)
-			return &response{code: statusOf(of.Condition), condition: of.Condition, text: of.Description}
+			return errorResponse(of)
 		}
 		return &response{code: 200, body: body}
 	}
+}
+
+// join makes the request a part of a transaction. A lock is renewed at once. The answer to any other request
+// would depend on the commit.
+func (m *managed) join(t *transaction) error {
+	if t == nil || m.operation == "renew-lock" || m.operation == "renew-session-lock" {
+		return nil
+	}
+	if m.transaction = t; m.operation != "update-disposition" {
+		return failure(notImplemented, "The operation "+vendor+m.operation+" cannot be a part of a transaction.")
+	}
+	return nil
 }
 
 func cutPrefix(text, prefix string) (rest string, found bool) {

@@ -216,6 +216,9 @@ func (m *managed) updateDisposition() (wire.Value, error) {
 		kind: of, changes: changesOf(m.field("properties-to-modify")),
 		reason: textOf(m.field("deadletter-reason")), description: textOf(m.field("deadletter-description")),
 	}
+	if m.transaction != nil {
+		return m.enlist(in, one, tokens)
+	}
 	for batch := range slices.Chunk(tokens, kindRules[of].most) {
 		all := make([]settlement, len(batch))
 		for i := range batch {
@@ -230,6 +233,22 @@ func (m *managed) updateDisposition() (wire.Value, error) {
 			if refused != nil {
 				return nil, refused
 			}
+		}
+	}
+	return emptyMap(), nil
+}
+
+// enlist makes settlements a part of the transaction.
+func (m *managed) enlist(in queue.SessionRef, one settlement, tokens []string) (wire.Value, error) {
+	needs := kindRules[one.kind].needs
+	if err := m.call.permits(needs); err != nil {
+		return nil, err
+	}
+	m.call.ctx = m.connection.ctx // the commit comes after the end of the request
+	for _, token := range tokens {
+		one.token = token
+		if err := m.transaction.add(part{call: m.call, path: m.path, needs: needs, in: in, does: one}); err != nil {
+			return nil, err
 		}
 	}
 	return emptyMap(), nil

@@ -22,8 +22,9 @@ type nodeService func(ctx context.Context, r *request) *response
 
 // request is a message to a node.
 type request struct {
-	message    wire.Message
-	properties wire.Properties
+	message     wire.Message
+	properties  wire.Properties
+	transaction *transaction // nil: none
 }
 
 // property returns an application property.
@@ -48,6 +49,10 @@ type response struct {
 	condition string // of an error
 	text      string
 	body      wire.Value // absent: null
+}
+
+func errorResponse(of *wire.Error) *response {
+	return &response{code: statusOf(of.Condition), condition: of.Condition, text: of.Description}
 }
 
 // acceptNode accepts a link to a node: one for requests, or one for responses.
@@ -84,25 +89,44 @@ type requests struct {
 func (q *requests) Received(d *amqp.Delivery) {
 	c := q.connection
 	encoded := slices.Clone(d.Message)
+	t, none := c.transactionOf(d.State)
 	c.server.work.Go(func() {
 		m, err := wire.ReadMessage(encoded)
-		var r request
+		r := request{transaction: t}
 		if err == nil {
 			r.message = m
 			r.properties, err = wire.ReadProperties(m.Properties)
 		}
 		if err != nil {
-			d.Settle(wire.State{Code: wire.CodeRejected, Error: failure(decodeError, err.Error())})
+			d.Settle(rejected(failure(decodeError, err.Error())))
 			return
 		}
 		to := c.responder(q, textOf(r.properties.ReplyTo))
 		if to == nil {
-			d.Settle(wire.State{Code: wire.CodeRejected, Error: failure(notFound, "There is no link for the response.")})
+			d.Settle(rejected(failure(notFound, "There is no link for the response.")))
 			return
 		}
-		answer := q.serve(c.ctx, &r)
-		to.send(answer.encode(&r), func() { d.Settle(wire.State{Code: wire.CodeAccepted}) })
+		answer, outcome := q.answer(&r, none)
+		to.send(answer.encode(&r), func() { d.Settle(outcome) })
 	})
+}
+
+// answer serves a request, unless its transaction does not exist. Clients look at the response, some not at
+// the outcome of the request.
+func (q *requests) answer(r *request, noTransaction error) (answer *response, outcome wire.State) {
+	c := q.connection
+	if noTransaction != nil {
+		of, _ := c.server.errorOf(noTransaction)
+		return errorResponse(of), rejected(of)
+	}
+	answer, outcome = q.serve(c.ctx, r), wire.State{Code: wire.CodeAccepted}
+	if t := r.transaction; t != nil {
+		outcome = t.state(outcome)
+		if answer.code >= 400 {
+			t.fail(failure(answer.condition, answer.text))
+		}
+	}
+	return answer, outcome
 }
 
 // Ended needs nothing.

@@ -24,13 +24,55 @@ const (
 	linkBytesMin = 64 << 10
 )
 
+// propertyTransfer of a link names the entity to which its messages go on (send via).
+const propertyTransfer = "com.microsoft:transfer-destination-address"
+
+// acceptSenderTo accepts a link whose client sends, perhaps by way of the entity of the link. Messages go to
+// their destination at once, because a transaction can be about any entities.
+func (a *attachment) acceptSenderTo(via *address, f found, caller auth.Identity) error {
+	destination := a.request.Attach.Properties.Lookup(propertyTransfer)
+	if destination.IsNull() {
+		return a.acceptSender(via, f, caller)
+	}
+	if err := a.connection.permitVia(f, caller); err != nil {
+		return err
+	}
+	at, ok := readAddress(destination)
+	if !ok || at.tokens || at.management || at.deadLetter || at.subscription() {
+		return failure(notAllowed, "Messages can go on to a queue or a topic.")
+	}
+	caller, known := a.connection.callerFor(at.claimed())
+	if !known {
+		return failure(unauthorizedAccess, "No token of the connection covers "+at.path+".")
+	}
+	to, err := a.find(&at, caller)
+	if err != nil {
+		return err
+	}
+	return a.acceptSender(&at, to, caller)
+}
+
+// permitVia refuses a caller who may not send to the entity of a link.
+func (c *connection) permitVia(f found, caller auth.Identity) error {
+	action, needs := f.sending()
+	of := c.begin(c.ctx, action, needs, service.Changes, caller)
+	err := of.on(f.resource, needs)
+	of.end(err)
+	return err
+}
+
+// sending returns the action of a link that sends to an entity, and its permission.
+func (f *found) sending() (action string, needs permission) {
+	if f.resource.Topic != "" {
+		return "PublishLink", toPublish
+	}
+	return "SendLink", toSend
+}
+
 // acceptSender accepts a link whose client sends.
 func (a *attachment) acceptSender(at *address, f found, caller auth.Identity) error {
 	of := a.connection
-	action, needs := "SendLink", toSend
-	if f.resource.Topic != "" {
-		action, needs = "PublishLink", toPublish
-	}
+	action, needs := f.sending()
 	c := of.begin(of.ctx, action, needs, service.Changes, caller)
 	p := &producer{call: c, needs: needs, content: content{needsSession: f.needsSession}}
 	p.link = link{call: c, connection: of, path: at.claimed()}
@@ -78,15 +120,12 @@ type outgoing struct {
 // Received stores the message of a transfer.
 func (p *producer) Received(d *amqp.Delivery) {
 	p.call.server.work.Add(1) // Done with the settlement
-	entries, err := p.content.readEntries(d.Message, d.Format, p.call.server.Now().UnixMilli())
-	switch {
-	case len(d.State) > 0:
-		err = failure(notImplemented, "Transactions are not supported.")
-	case err == nil:
-		if err = p.call.permits(p.needs); err == nil {
-			err = p.call.charge()
-		}
+	if len(d.State) > 0 {
+		p.enlist(d)
+		p.call.server.work.Done()
+		return
 	}
+	entries, err := p.read(d)
 	if err != nil || len(entries) == 0 {
 		p.answer(d, err)
 		return
@@ -95,6 +134,61 @@ func (p *producer) Received(d *amqp.Delivery) {
 	defer p.mu.Unlock()
 	p.waiting = append(p.waiting, &outgoing{delivery: d, entries: entries, batch: d.Format == formatBatch, bytes: len(d.Message)})
 	p.dispatch()
+}
+
+// read returns the messages of a transfer, if the client may send them.
+func (p *producer) read(d *amqp.Delivery) ([]queue.SendEntry, error) {
+	entries, err := p.content.readEntries(d.Message, d.Format, p.call.server.Now().UnixMilli())
+	if err == nil {
+		err = p.call.permits(p.needs)
+	}
+	if err == nil {
+		err = p.call.charge()
+	}
+	return entries, err
+}
+
+// enlist makes the messages of a transfer a part of a transaction. The SDK for Java ignores the outcomes of
+// such transfers: a refusal must fail the commit. Without a transaction only the end of the link is an error
+// that it reports.
+func (p *producer) enlist(d *amqp.Delivery) {
+	p.mu.Lock()
+	var state wire.State
+	none := errUnknown
+	if !p.broken { // the client sends the message again over another link
+		state, none = p.addTo(d)
+	}
+	if none == nil {
+		d.Settle(state) // before another goroutine detaches the link
+	}
+	p.mu.Unlock()
+	if none != nil {
+		p.abandon(failure(detachForced, none.Description))
+		d.Settle(wire.State{Code: wire.CodeReleased}) // without effect on a detached link
+	}
+}
+
+// addTo adds a part to a transaction, and returns the answer. An error says that there is no such transaction.
+func (p *producer) addTo(d *amqp.Delivery) (answer wire.State, none *wire.Error) {
+	t, err := p.link.connection.transactionOf(d.State)
+	var entries []queue.SendEntry
+	if err == nil {
+		entries, err = p.read(d)
+	}
+	if err == nil && len(entries) > 0 {
+		err = t.add(part{call: p.call, path: p.link.path, needs: p.needs, entries: entries})
+	}
+	if err == nil {
+		return t.state(wire.State{Code: wire.CodeAccepted}), nil
+	}
+	of, _ := p.call.server.errorOf(err) // nothing was written
+	if t != nil {
+		t.fail(of)
+	}
+	if of == errNoTransaction {
+		return answer, of
+	}
+	return rejected(of), nil
 }
 
 // Ended ends the link. Messages that wait are stored, also if the client is gone.
@@ -246,7 +340,7 @@ func (p *producer) answer(d *amqp.Delivery, err error) {
 	if err != nil {
 		of, certain := p.call.server.errorOf(err)
 		if !certain {
-			p.abandon()
+			p.abandon(errUnknown)
 		}
 		if of.Condition == argumentError { // the SDK for Go does not know it, and sends the message again
 			of = failure(notAllowed, of.Description)
@@ -264,10 +358,10 @@ func (p *producer) forget(d *amqp.Delivery) {
 }
 
 // abandon detaches the link. Clients send the messages without an outcome again.
-func (p *producer) abandon() {
+func (p *producer) abandon(err *wire.Error) {
 	p.mu.Lock()
 	p.broken = true
 	p.mu.Unlock()
 	p.ready.Wait()
-	p.link.detach(errUnknown)
+	p.link.detach(err)
 }

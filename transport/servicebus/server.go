@@ -47,6 +47,8 @@ type Server struct {
 	backend service.Backend
 	waits   *service.Waits
 	work    sync.WaitGroup // goroutines
+	// transactionTime is the time from the first part of a transaction to its discharge.
+	transactionTime time.Duration
 }
 
 var _ amqp.Handler = (*Server)(nil)
@@ -54,7 +56,7 @@ var _ amqp.Handler = (*Server)(nil)
 // New returns a Server. The end of ctx ends its waiting receives, as Drain does.
 func New(ctx context.Context, o Options) *Server {
 	return &Server{
-		Options: o, waits: service.NewWaits(ctx),
+		Options: o, waits: service.NewWaits(ctx), transactionTime: transactionTime,
 		backend: service.Backend{Node: o.Node, Authorizer: o.Authorizer, Rate: o.Rate, Names: o.Names},
 	}
 }

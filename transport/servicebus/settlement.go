@@ -108,6 +108,10 @@ func (k *consumer) Disposition(d *amqp.Sent, state *wire.State, settled bool) {
 		d.Settle(*state)
 		return
 	}
+	if state.Code == wire.CodeTransactionalState {
+		k.enlist(d, message.token, state, settled)
+		return
+	}
 	s, ok := readOutcome(state)
 	if !ok {
 		if !settled {
@@ -116,9 +120,49 @@ func (k *consumer) Disposition(d *amqp.Sent, state *wire.State, settled bool) {
 		return
 	}
 	s.token = message.token
-	// Clients compare the code of the answer. An error in it would be one of the broker.
-	outcome := wire.State{Code: state.Code, DeliveryFailed: state.DeliveryFailed, UndeliverableHere: state.UndeliverableHere}
-	k.settler.add(&unanswered{does: s, sent: d, outcome: outcome, settled: settled})
+	k.settler.add(&unanswered{does: s, sent: d, outcome: echo(state), settled: settled})
+}
+
+// echo returns the answer to an outcome. Clients compare its code. An error in it would be one of the broker.
+func echo(state *wire.State) wire.State {
+	return wire.State{Code: state.Code, DeliveryFailed: state.DeliveryFailed, UndeliverableHere: state.UndeliverableHere}
+}
+
+// enlist makes the outcome of a message a part of a transaction. The message stays locked until the commit.
+func (k *consumer) enlist(d *amqp.Sent, token string, state *wire.State, settled bool) {
+	answer, err := k.addTo(token, state)
+	if err != nil {
+		of, _ := k.call.server.errorOf(err) // nothing was written
+		answer = rejected(of)
+	}
+	if !settled {
+		d.Settle(answer)
+	}
+}
+
+func (k *consumer) addTo(token string, state *wire.State) (answer wire.State, err error) {
+	t, err := k.link.connection.transaction(state.TxnID)
+	if err != nil {
+		return answer, err
+	}
+	outcome, err := wire.ReadState(state.Outcome)
+	s, ok := readOutcome(&outcome)
+	if err != nil || !ok {
+		err = failure(notImplemented, "The outcome is not supported.")
+	}
+	s.token = token
+	if err == nil {
+		err = k.call.permits(kindRules[s.kind].needs)
+	}
+	if err == nil {
+		err = t.add(part{call: k.call, path: k.link.path, needs: kindRules[s.kind].needs, in: k.sessionRef(), does: s})
+	}
+	if err != nil {
+		of, _ := k.call.server.errorOf(err)
+		t.fail(of)
+		return answer, err
+	}
+	return t.state(echo(&outcome)), nil
 }
 
 func (s *settler) add(one *unanswered) {

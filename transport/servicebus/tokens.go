@@ -42,7 +42,7 @@ func (c *connection) putToken(ctx context.Context, r *request) *response {
 		if of.Condition == unauthorizedAccess {
 			return &response{code: 401, condition: authFailed, text: of.Description}
 		}
-		return &response{code: statusOf(of.Condition), condition: of.Condition, text: of.Description}
+		return errorResponse(of)
 	}
 	if !c.claim(caller, token) {
 		return &response{code: 403, condition: resourceLimitExceeded, text: "The connection has too many tokens."}

@@ -25,7 +25,7 @@ public final class Suite {
   private static final List<Class<?>> GROUPS = List.of(
       Sending.class, Content.class, Duplicates.class, Schedules.class, Receiving.class, Settling.class, Expiry.class, Sessions.class,
       Processors.class, Connections.class, Administration.class, TopicAdministration.class, Topics.class, Rules.class,
-      RuleAdministration.class, Forwarding.class, Tokens.class, Websocket.class);
+      RuleAdministration.class, Forwarding.class, Tokens.class, Websocket.class, Transactions.class);
 
   private record Result(String name, String failure) {}
 

@@ -8,6 +8,8 @@ import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
 import com.azure.messaging.servicebus.ServiceBusSessionReceiverClient;
+import com.azure.messaging.servicebus.ServiceBusTransactionContext;
+import com.azure.messaging.servicebus.models.CompleteOptions;
 
 import java.io.IOException;
 import java.time.Duration;
@@ -128,6 +130,42 @@ public final class Client {
     processor.close();
   }
 
+  /** Moves messages to another queue, each in a transaction. One in twenty is rolled back, and comes again. */
+  void move(String to) {
+    while (ended.getCount() > 0) {
+      ServiceBusClientBuilder shared = builder().enableCrossEntityTransactions();
+      try (ServiceBusReceiverClient receiver =
+              shared.receiver().queueName(queue).disableAutoComplete().maxAutoLockRenewDuration(Duration.ZERO).buildClient();
+          ServiceBusSenderClient sender = shared.sender().queueName(to).buildClient()) {
+        long opened = System.nanoTime();
+        while (ended.getCount() > 0) {
+          for (ServiceBusReceivedMessage m : receiver.receiveMessages(5, Duration.ofMillis(500))) {
+            moveOne(m, opened, receiver, sender);
+          }
+        }
+      } catch (RuntimeException e) {
+        failed("move", e);
+      }
+    }
+  }
+
+  static void moveOne(
+      ServiceBusReceivedMessage m, long opened, ServiceBusReceiverClient receiver, ServiceBusSenderClient sender) {
+    Fields fields = new Fields(m.getMessageId(), m.getSessionId(), Integer.parseInt(m.getBody().toString()), m.getSequenceNumber(), "");
+    report("received", opened, fields.json());
+    ServiceBusTransactionContext transaction = receiver.createTransaction();
+    receiver.complete(m, new CompleteOptions().setTransactionContext(transaction));
+    sender.sendMessage(new ServiceBusMessage(m), transaction);
+    if (random.nextInt(20) == 0) {
+      receiver.rollbackTransaction(transaction);
+      return;
+    }
+    report("settling", 0, fields.json());
+    long since = System.nanoTime();
+    receiver.commitTransaction(transaction);
+    report("completed", since, fields.json());
+  }
+
   static final String LOCK_LOST = "com.microsoft:session-lock-lost";
 
   /** The end of a lock, by the monotonic clock. */
@@ -190,6 +228,7 @@ public final class Client {
       case "producer" -> client.produce();
       case "consumer" -> client.consume();
       case "sessions" -> client.hold();
+      case "transactions" -> client.move("moved");
       default -> throw new IllegalArgumentException(arguments[0]);
     }
     System.exit(0); // the SDK leaves threads behind
