@@ -118,8 +118,14 @@ func split(line string) []string {
 // command reads the lines that are commands of package queue.
 func (s *scenario) command(verb string, args []string) queue.Command {
 	switch verb {
-	case "tick":
-		return &queue.AdvanceClock{}
+	case "tick": // perhaps the time from which the leader has served
+		cmd := &queue.AdvanceClock{}
+		if len(args) > 0 {
+			cmd.LeadingSince = start.Add(logtime.Duration(s.number(args[0])) * logtime.Second)
+		}
+		return cmd
+	case "note-use":
+		return &queue.NoteUse{Queue: args[0]}
 	case "setting":
 		return &queue.SetClusterSetting{Name: args[0], Value: args[1]}
 	case "create":

@@ -154,6 +154,9 @@ func (b *Broker) execute(at Timestamp, cmd Command) (Result, *Error) {
 		b.endCommand() // cmd may delete what they changed
 	}
 	result, err := b.apply(cmd)
+	if err == nil {
+		b.noteUse(cmd.QueueName())
+	}
 	b.forwardChanged()
 	b.endCommand()
 	if checkEveryCommand && b.dueForCheck() {

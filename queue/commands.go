@@ -89,6 +89,8 @@ const (
 	DeliveryAdded
 	// MessageDeleted: a message of Queue was deleted at Age.
 	MessageDeleted
+	// IdleDeleted: Queue or Topic was deleted because it was idle.
+	IdleDeleted
 )
 
 // Event is a side effect for package cluster, such as waking a waiting receive or starting a job.

@@ -121,7 +121,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 	b.nextIncarnation++
 	q := b.newQueue(name, b.nextIncarnation, attributes)
 	q.tags = tags
-	q.createdAt, q.modifiedAt = b.now, b.now
+	q.createdAt, q.modifiedAt, q.usedAt = b.now, b.now, b.now
 	q.timers.fired = timed{b.now, lastTimed}
 	q.generation = b.generation
 	// A deleted queue may have had this name, and a sequence number is never reused under one name.
@@ -202,7 +202,7 @@ func (q *Queue) countersSum(k statehash.Key) statehash.Sum {
 	var buf [96]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindCounters).Num(q.incarnation).Time(q.purgedAt).Num(q.lastSequence)
 	r = r.Num(q.attempts.last).Num(uint64(q.deduplication.DeadBefore()))
-	r = r.Time(q.timers.fired.at).Num(q.timers.fired.sequence)
+	r = r.Time(q.timers.fired.at).Num(q.timers.fired.sequence).Time(q.usedAt)
 	if last := q.groups.sessions.LastLock(); last != 0 || q.forgotAt != 0 {
 		r = r.Num(last)
 	}
@@ -231,6 +231,13 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
+	b.dropQueue(q)
+	b.tombstones.bury(b, c.Queue)
+	return Done{}, nil
+}
+
+// dropQueue deletes a queue that was begun.
+func (b *Broker) dropQueue(q *Queue) {
 	b.forwardChanged()
 	b.endCommand()
 	b.queues.Delete(q.name)
@@ -244,9 +251,7 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	}
 	b.sequenceFloor = max(b.sequenceFloor, q.lastSequence)
 	b.dropMoveTasks(q.name)
-	b.tombstones.bury(b, q.name)
 	b.emit(QueueDeleted, q.name, 0)
-	return Done{}, nil
 }
 
 // tombstones record deleted queues for the 60-second rule.

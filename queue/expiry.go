@@ -115,6 +115,9 @@ func (q *Queue) nextDeadline() Timestamp {
 	if at := q.deduplication.Deadline(); at != 0 {
 		next = min(next, roundUp(at, forgetStep))
 	}
+	if at := q.idleDeadline(); at != 0 {
+		next = min(next, at)
+	}
 	if at := q.attemptDeadline(); at != 0 {
 		next = min(next, roundUp(at, forgetStep))
 	}
@@ -365,7 +368,11 @@ func (b *Broker) removeOutlived(q *Queue, messages []*Message) {
 }
 
 // AdvanceClock advances log time: due timers fire, a bounded number per command.
-type AdvanceClock struct{}
+type AdvanceClock struct {
+	// LeadingSince is the time from which the leader has served. Before, clients may have had no node to use
+	// a queue or topic, so that no time before counts as idle.
+	LeadingSince Timestamp
+}
 
 // QueueName implements Command.
 func (*AdvanceClock) QueueName() string { return "" }
@@ -384,8 +391,13 @@ func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
 		q := b.begin(next.name)
 		// Each visited queue costs one unit, which bounds the number of queues per entry.
 		budget = b.forwardFrom(q, b.expire(q, budget-1))
+		if q.idle(b.now) {
+			budget -= b.endIdle(q, c.LeadingSince)
+			continue
+		}
 		b.updateDeadline(q)
 	}
+	budget = b.endIdleTopics(c.LeadingSince, budget)
 	budget = b.topics.Expire(b.key, b.now, budget)
 	b.removeUnconfirmed(budget)
 	b.releases.step(releaseClockBudget)

@@ -136,6 +136,7 @@ func (b *Broker) forwardToQueue(holder *Queue, m *Message, name string) *Error {
 		s.deadLetterSource = strings.Clone(m.extra.deadLetterSource)
 	}
 	holder.remove(b.key, m) // after sentAgain: removing frees the body
+	to.usedAt = b.now
 	if detects {
 		to.deduplication.Remember(b.key, s.ids, to.lastSequence+1, b.now)
 	}
@@ -226,7 +227,7 @@ func (b *Broker) moveUnforwarded(holder, source *Queue, m *Message, why DeadLett
 
 // TransferDeadLetterName returns the name of the queue for messages that a queue could not forward:
 // <name>-transferdlq, or <name>-transferdlq.fifo.
-func TransferDeadLetterName(name string) string { return withSuffix(name, "-transferdlq") }
+func TransferDeadLetterName(name string) string { return withSuffix(name, transferSuffix) }
 
 // checkForward refuses a target in given that does not exist, or from which messages come back.
 func (b *Broker) checkForward(name string, a *QueueAttributes, given []Attribute) *Error {

@@ -106,6 +106,7 @@ func (f FrozenQueue) Record() QueueRecord {
 		ModifiedAt:    q.modifiedAt,
 		PurgedAt:      q.purgedAt,
 		ForgotAt:      q.forgotAt,
+		UsedAt:        q.usedAt,
 		LastSequence:  q.lastSequence,
 		LastAttempt:   q.attempts.last,
 		LastLock:      q.groups.sessions.LastLock(),
@@ -227,6 +228,7 @@ type QueueRecord struct {
 	ModifiedAt   Timestamp
 	PurgedAt     Timestamp // zero: never
 	ForgotAt     Timestamp // last time an id was forgotten by command, zero: never
+	UsedAt       Timestamp // last use by a client, see NoteUse
 	LastSequence uint64    // the highest number used
 	LastAttempt  uint64    // number of the newest receive attempt
 	LastLock     uint64    // number of the newest session lock

@@ -104,6 +104,7 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 	s := b.sentAgain(to, m)
 	q.remove(b.key, m) // after sentAgain: removing frees the body
 	b.rememberMoved(to, s.ids)
+	to.usedAt, q.usedAt = b.now, b.now
 	b.accept(to, s, m.sender)
 	return ""
 }

@@ -26,6 +26,7 @@ type Queue struct {
 	modifiedAt Timestamp // of the attributes
 	purgedAt   Timestamp
 	forgotAt   Timestamp // an id was forgotten by command
+	usedAt     Timestamp // by a client, see NoteUse
 
 	lastSequence    uint64
 	timedMax        uint64      // at least the highest number among messages with a timer, see hasTimer

@@ -45,10 +45,16 @@ func (q *Queue) deadLetterTarget() (name string, after int64) {
 	}
 }
 
+// Suffixes of the names of built-in dead-letter queues, before .fifo.
+const (
+	deadLetterSuffix = "-dlq"
+	transferSuffix   = "-transferdlq"
+)
+
 // ImplicitDeadLetterName returns the name of the implicit dead-letter queue: <name>-dlq, or
 // <name>-dlq.fifo.
 func ImplicitDeadLetterName(name string) string {
-	return withSuffix(name, "-dlq")
+	return withSuffix(name, deadLetterSuffix)
 }
 
 // withSuffix adds a suffix to a name, before .fifo.

@@ -86,7 +86,7 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	q := r.b.newQueue(rec.Name, rec.Incarnation, rec.Attributes)
 	q.tags = rec.Tags
 	q.createdAt, q.modifiedAt, q.purgedAt = rec.CreatedAt, rec.ModifiedAt, rec.PurgedAt
-	q.forgotAt = rec.ForgotAt
+	q.forgotAt, q.usedAt = rec.ForgotAt, rec.UsedAt
 	q.lastSequence, q.attempts.last = rec.LastSequence, rec.LastAttempt
 	q.groups.sessions.SetLastLock(rec.LastLock)
 	q.deduplication.SetDeadBefore(rec.DeadBefore)

@@ -125,6 +125,7 @@ func (b *Broker) activateScheduled(q *Queue, budget int) int {
 		}
 		old, _ := q.scheduled.Get(t.sequence)
 		q.removeScheduled(b.key, old)
+		q.usedAt = max(q.usedAt, t.at)
 		m := *old.detached()
 		q.lastSequence++
 		m.sequence = q.lastSequence
@@ -261,6 +262,7 @@ func (b *Broker) publishScheduled(budget int) int {
 	return b.topics.PublishDue(b.now, budget, func(t *topic.Topic, p *topic.Publication) (cost int) {
 		n := *p.Content()
 		t.Unschedule(b.key, p)
+		t.UsedAt = max(t.UsedAt, n.Timestamp)
 		t.LastSequence++
 		n.SequenceNumber, n.Timestamp = SequenceNumber(t.LastSequence), b.now
 		b.distribute(t, &n)

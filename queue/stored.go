@@ -186,6 +186,7 @@ func (b *Broker) moveStored(q *Queue, c *MoveStored, sequence SequenceNumber) Mo
 		s.placing.scheduledAt = m.delivery.visibleAt
 	}
 	b.takeOut(q, m)
+	to.usedAt = b.now
 	b.accept(to, &s, m.sender)
 	return MovedEntry{Destination: destination, Sequence: SequenceNumber(to.lastSequence)}
 }

@@ -289,6 +289,7 @@ func (c *SetSubscriptionAttributes) apply(b *Broker) (Result, *Error) {
 		changed.ReplayNext = 0
 	}
 	b.topics.Put(b.key, b.beginTopic(t.Name), &changed)
+	b.noteUse(s.Queue)
 	return Done{}, nil
 }
 

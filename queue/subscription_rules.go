@@ -118,6 +118,7 @@ func (b *Broker) setRules(t *topic.Topic, s *topic.Subscription, to *rules.Set) 
 		return nil, err
 	}
 	b.topics.Put(b.key, b.beginTopic(t.Name), s.WithRules(to))
+	b.noteUse(s.Queue)
 	return Done{}, nil
 }
 

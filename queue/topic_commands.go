@@ -99,7 +99,7 @@ func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 	b.nextIncarnation++
 	t := topic.New(c.Topic, c.TopicARN, b.nextIncarnation, wanted, b.keptOf(c.Topic))
 	t.Tags = c.Tags
-	t.CreatedAt, t.ModifiedAt = b.now, b.now
+	t.CreatedAt, t.ModifiedAt, t.UsedAt = b.now, b.now, b.now
 	t.LastSequence = b.sequenceFloor // as for queues, see addQueue
 	if wanted.Archive.Days > 0 {
 		t.SetArchivedSince(b.now)
@@ -153,6 +153,11 @@ func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 	if t.Attributes.Archive.Text != "" {
 		return nil, refusal.New(refusal.InvalidState, "Invalid state: Cannot delete a topic with an ArchivePolicy")
 	}
+	b.dropTopic(t)
+	return Done{}, nil
+}
+
+func (b *Broker) dropTopic(t *topic.Topic) {
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
 		b.dropDeliveries(t, s.Number)
 		return true
@@ -162,7 +167,6 @@ func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 	b.access = b.access.WithTopicPolicy(t.Name, "")
 	b.usage.Of(access.OwnerOf(t.Name)).Topics--
 	b.sequenceFloor = max(b.sequenceFloor, t.LastSequence)
-	return Done{}, nil
 }
 
 // SetTopicAttributes changes attributes of a topic, all or none.
@@ -221,10 +225,11 @@ func (b *Broker) addTopic(t *topic.Topic) {
 }
 
 // beginTopic returns a topic that the command may change, with expired records removed; nil if
-// there is none.
+// there is none. The command counts as a use.
 func (b *Broker) beginTopic(name string) *topic.Topic {
 	t := b.topics.Begin(name)
 	if t != nil {
+		t.UsedAt = b.now
 		t.Forget(b.key, b.now, queueExpiryBudget)
 	}
 	return t

@@ -33,6 +33,7 @@ type TopicRecord struct {
 	// archive.
 	ArchivedSince Timestamp
 	ForgotAt      Timestamp // last time an id was forgotten by command, zero: never
+	UsedAt        Timestamp // last use by a client, see NoteUse
 }
 
 // SubscriptionRecord is one subscription of a topic. The filter is stored as text.
@@ -112,7 +113,7 @@ func (f FrozenTopic) Record() TopicRecord {
 		Name: t.Name, ARN: t.ARN, Incarnation: t.Incarnation, Attributes: t.Attributes, Tags: t.Tags,
 		CreatedAt: t.CreatedAt, ModifiedAt: t.ModifiedAt,
 		LastSequence: t.LastSequence, Unsubscribed: t.Unsubscribed, DeadBefore: t.Deduplication.DeadBefore(),
-		ArchivedSince: t.ArchivedSince(), ForgotAt: t.ForgotAt,
+		ArchivedSince: t.ArchivedSince(), ForgotAt: t.ForgotAt, UsedAt: t.UsedAt,
 	}
 }
 
@@ -198,7 +199,7 @@ func (r *Restorer) AddTopic(rec TopicRecord) error {
 	t := topic.New(rec.Name, rec.ARN, rec.Incarnation, rec.Attributes, r.b.keptOf(rec.Name))
 	t.SetArchivedSince(rec.ArchivedSince)
 	t.Tags, t.CreatedAt, t.ModifiedAt = rec.Tags, rec.CreatedAt, rec.ModifiedAt
-	t.LastSequence, t.Unsubscribed, t.ForgotAt = rec.LastSequence, rec.Unsubscribed, rec.ForgotAt
+	t.LastSequence, t.Unsubscribed, t.ForgotAt, t.UsedAt = rec.LastSequence, rec.Unsubscribed, rec.ForgotAt, rec.UsedAt
 	t.Deduplication.SetDeadBefore(rec.DeadBefore)
 	r.b.addTopic(t)
 	r.t = t

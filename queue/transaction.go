@@ -187,6 +187,7 @@ func (c *CommitTransaction) apply(b *Broker) (Result, *Error) {
 	for i := range c.Sends {
 		s := &c.Sends[i]
 		q := b.begin(s.Queue)
+		q.usedAt = b.now
 		sent := MessagesSent{Entries: make([]SentEntry, len(s.Entries))}
 		for j := range s.Entries {
 			sent.Entries[j] = b.sendEntry(q, &s.Entries[j], s)
@@ -336,6 +337,7 @@ func (t *transaction) checkSettlement(s *Settlement) *Error {
 // applySettlement applies a settlement to the message that checkSettlement has found.
 func (t *transaction) applySettlement(s *Settlement, m *Message) {
 	q := t.b.begin(s.Queue)
+	q.usedAt = t.b.now
 	changed, _ := m.withChanges(t.b.key, s.Changes)
 	switch s.Action {
 	case CompleteMessage:

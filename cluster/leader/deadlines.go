@@ -86,7 +86,7 @@ func (t *Term) advanceClock(ctx context.Context) (struct{}, error) {
 			break
 		}
 		t.options.Counters.ClockCommands.Add(1)
-		if err := t.Execute(ctx, &queue.AdvanceClock{}); err != nil {
+		if err := t.Execute(ctx, &queue.AdvanceClock{LeadingSince: t.since}); err != nil {
 			return struct{}{}, err
 		}
 	}

@@ -73,7 +73,7 @@ func (c *ReceiveCall) setShortPoll(short bool) error {
 // belongs to this goroutine.
 func (c *ReceiveCall) run() (o Outcome, suspended bool) {
 	for {
-		if c.worthProposing() {
+		if c.worthProposing() || c.mustBeNoted() {
 			if o := c.Submit(c.ctx, c.Request); c.ends(o) {
 				return o, false
 			}
@@ -165,6 +165,14 @@ func (c *ReceiveCall) passTurn(w *waitingReceive) {
 func (c *ReceiveCall) worthProposing() (worth bool) {
 	c.options.Replica.Read(func(v queue.View) { worth = worthProposing(c.Command, v) })
 	return worth
+}
+
+// mustBeNoted reports whether the log must have the command though it finds nothing, because it is a use of an
+// entity that is deleted when it is idle.
+func (c *ReceiveCall) mustBeNoted() bool {
+	var from queue.Timestamp
+	c.options.Replica.Read(func(v queue.View) { from = v.UnnotedFrom(c.Command.QueueName()) })
+	return from != 0 && from <= c.logTime.now()
 }
 
 // worthProposing reports whether a command would change the state. The table of commands decides for

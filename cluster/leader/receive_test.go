@@ -18,11 +18,16 @@ import (
 // poll receives like a client of the leader.
 func (s *solo) poll(ctx context.Context, cmd queue.ReceiveMessages, wait time.Duration) Outcome {
 	cmd.ShortPoll = wait == 0
-	frame, err := codec.AppendCommand(nil, &cmd)
+	return s.await(ctx, &cmd, wait)
+}
+
+// await executes a command that waits.
+func (s *solo) await(ctx context.Context, cmd queue.Command, wait time.Duration) Outcome {
+	frame, err := codec.AppendCommand(nil, cmd)
 	if err != nil {
 		panic(err)
 	}
-	return s.receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(&cmd)}, Command: &cmd,
+	return s.receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(cmd)}, Command: cmd,
 		Wait: wait})
 }
 

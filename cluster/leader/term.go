@@ -85,7 +85,8 @@ type Term struct {
 	moveTasks *stepRunner
 	replays   *stepRunner
 	outbox    *outboxRunner
-	version   atomic.Uint32 // format version of the state
+	version   atomic.Uint32   // format version of the state
+	since     queue.Timestamp // at which the term began to serve
 
 	// exclusive carries work to do between this Term and the next one. It is unbuffered: a sender
 	// knows that the receiver has begun the work.
@@ -146,6 +147,7 @@ func (t *Term) run(ctx context.Context) {
 		t.reads.end()
 		return
 	}
+	t.since = t.logTime.now()
 	jobs.Go(func() { t.reads.run(ctx) })
 	jobs.Go(func() { t.deadlines.run(ctx) })
 	jobs.Go(func() { t.moveTasks.run(ctx) })
@@ -202,6 +204,8 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 			t.options.Counters.Lost.add(event.Topic, event.Queue, event.Count, t.options.Clock.Monotonic())
 		case queue.QueueDeleted:
 			t.waiting.deleted(event.Queue)
+		case queue.IdleDeleted:
+			t.options.Log.Info("deleted what was idle", "queue", event.Queue, "topic", event.Topic)
 		case queue.MoveTaskAdded:
 			t.moveTasks.added.Notify()
 		case queue.ReplayAdded:

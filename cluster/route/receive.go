@@ -48,6 +48,17 @@ func (rt *Router) AcceptSession(ctx context.Context, cmd *queue.AcceptSession, w
 	return awaited(func(complete func(Reply, error)) { rt.beginWaiting(ctx, cmd, wait, wait, complete) })
 }
 
+// NoteUse notes that a client reads a queue, if the queue or its topic is deleted when it is idle. The log
+// of the leader gets few of these notes. Errors are those of Submit.
+func (rt *Router) NoteUse(ctx context.Context, name string) (err error) {
+	var from queue.Timestamp
+	rt.ReadLocal(func(v queue.View) { from = v.UnnotedFrom(name) })
+	if from != 0 {
+		_, err = awaited(func(complete func(Reply, error)) { rt.beginWaiting(ctx, &queue.NoteUse{Queue: name}, 0, 0, complete) })
+	}
+	return err
+}
+
 // awaited waits for the end of a call.
 func awaited(begin func(complete func(Reply, error))) (Reply, error) {
 	type end struct {

@@ -26,6 +26,7 @@ var attributePages = []attributePage{
 			"```sh\nseriatim queue create orders.fifo --attribute VisibilityTimeout=60\n" +
 			"seriatim queue update orders.fifo --attribute DeduplicationWindowSeconds=3600\nseriatim queue show orders.fifo\n```\n",
 		examples: map[string]string{
+			"AutoDeleteOnIdleSeconds":     "3600",
 			"DeduplicationWindowSeconds":  "3600",
 			"KmsMasterKeyId":              "alias/aws/sqs",
 			"Policy":                      `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:SendMessage","Resource":"*"}]}`,
@@ -41,6 +42,7 @@ var attributePages = []attributePage{
 			"seriatim topic set sales.fifo ContentBasedDeduplication=true\nseriatim topic show sales.fifo\n```\n\n" +
 			"The attributes `...FeedbackRoleArn` and `...FeedbackSampleRate` are stored and listed for AWS clients. They have no effect.\n",
 		examples: map[string]string{
+			"AutoDeleteOnIdleSeconds":    "3600",
 			"ArchivePolicy":              `{"MessageRetentionPeriod":"30"}`,
 			"DataProtectionPolicy":       `{"Name":"none","Version":"2021-06-01","Statement":[]}`,
 			"DeduplicationWindowSeconds": "3600",

@@ -206,7 +206,7 @@ func TestDevServiceBusConfig(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(`"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"queue.2"`)
+	write(`"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"queue.2","AutoDeleteOnIdle":"PT1H"`)
 	for _, nodes := range []int{1, 3} {
 		base, dir := freeBase(t, nodes), t.TempDir()
 		for range 2 { // the second time the queue is there
@@ -228,7 +228,7 @@ func TestDevServiceBusConfig(t *testing.T) {
 				t.Errorf("the rules are %s", rules)
 			}
 			if !strings.Contains(shown, `"maxReceiveCount":3`) || !strings.Contains(shown, "queue_2E1-dlq.fifo") ||
-				!strings.Contains(shown, "queue_2E2.fifo") {
+				!strings.Contains(shown, "queue_2E2.fifo") || !strings.Contains(shown, "3600") {
 				t.Errorf("the queue is %s", shown)
 			}
 			subscribed := must(t, "topic", "show", "topic_2E1.fifo", "--endpoint", endpoint(base, nodes))

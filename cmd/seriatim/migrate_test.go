@@ -123,8 +123,8 @@ func TestMigrateFromServiceBus(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the nodes have ended
 	config := filepath.Join(t.TempDir(), "Config.json")
 	text := `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"eu/orders","Properties":{"LockDuration":"PT30S",` +
-		`"MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"jobs"}},{"Name":"jobs","Properties":{` +
-		`"ForwardDeadLetteredMessagesTo":"none"}}],"Topics":[{"Name":"news","Properties":{"DefaultMessageTimeToLive":"PT1H"},` +
+		`"MaxDeliveryCount":3,"RequiresSession":true,"ForwardTo":"jobs","AutoDeleteOnIdle":"PT5M"}},{"Name":"jobs","Properties":{` +
+		`"ForwardDeadLetteredMessagesTo":"none"}}],"Topics":[{"Name":"news","Properties":{"DefaultMessageTimeToLive":"PT1H","AutoDeleteOnIdle":"PT1H"},` +
 		`"Subscriptions":[{"Name":"all","Properties":{"RequiresSession":true,"ForwardTo":"jobs","ForwardDeadLetteredMessagesTo":"news"},` +
 		`"Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}},` +
 		`{"Name":"c","Properties":{"FilterType":"Correlation","CorrelationFilter":{"Label":"l","Properties":{"n":5,"b":true}},` +
@@ -160,7 +160,8 @@ func TestMigrateFromServiceBus(t *testing.T) {
 	refusedAt(t, to, exit.Failed, "differences", append([]string{"migrate", "diff", "servicebus"}, source...)...)
 	at(t, to, append([]string{"migrate", "from-servicebus", "--prefix", "eu", "--apply"}, source...)...)
 	shown := at(t, to, "queue", "show", "eu_2Forders.fifo")
-	if !strings.Contains(shown, `"maxReceiveCount":3`) || strings.Contains(at(t, to, "queue", "list"), "jobs") {
+	if !strings.Contains(shown, `"maxReceiveCount":3`) || strings.Contains(at(t, to, "queue", "list"), "jobs") ||
+		!strings.Contains(strings.Join(strings.Fields(shown), " "), "AutoDeleteOnIdleSeconds 300") {
 		t.Error(shown)
 	}
 	at(t, to, append([]string{"migrate", "from-servicebus", "--apply"}, source...)...)

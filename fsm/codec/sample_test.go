@@ -23,6 +23,7 @@ func everyCommand() map[uint8]queue.Command {
 		14: &queue.SetQueuePolicy{},
 		15: &queue.PurgeQueue{},
 		16: &queue.ReleaseGroup{},
+		17: &queue.NoteUse{},
 		20: &queue.SendMessages{},
 		21: &queue.ReceiveMessages{},
 		22: &queue.DeleteMessages{},

@@ -43,6 +43,7 @@ var codecs = [...]codec{
 	line(14, 1, 1, "SetQueuePolicy", traits{addsNone, never, onceOnly, nothing}, wire.SetQueuePolicyCodec),
 	line(15, 1, 1, "PurgeQueue", traits{addsNone, never, onceOnly, nothing}, wire.PurgeQueueCodec),
 	line(16, 1, 1, "ReleaseGroup", traits{addsNone, never, onceOnly, nothing}, wire.ReleaseGroupCodec),
+	line(17, 1, 1, "NoteUse", traits{addsNone, noteWaits, repeatable, nothing}, wire.NoteUseCodec),
 	pooled(checked(line(sendMessagesNumber, 1, 1, "SendMessages", traits{adds, never, sentAgain, nothing}, wire.SendMessagesCodec),
 		checkSend),
 		(*Decoder).send),

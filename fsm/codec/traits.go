@@ -135,6 +135,13 @@ var (
 		},
 		Nothing: queue.SessionLocked{},
 	}
+	// noteWaits is for NoteUse: the leader decides whether the log must have it.
+	noteWaits = &Waiting{
+		When:    yes,
+		Place:   func(cmd queue.Command) WaitingPlace { return WaitingPlace{Queue: cmd.QueueName()} },
+		Worth:   func(cmd queue.Command, v queue.View) bool { return v.Overdue(cmd.QueueName()) },
+		Nothing: queue.Done{},
+	}
 	// withAttempt is for receives, which are repeatable with an attempt id.
 	withAttempt = &Repeating{Safe: when(func(c *queue.ReceiveMessages) bool {
 		return c.AttemptIDGiven && c.AttemptID != "" && strings.HasSuffix(c.Queue, ".fifo")

@@ -25,7 +25,7 @@ func TestTraits(t *testing.T) {
 	want := map[string]string{
 		"AdvanceClock": "- - repeat", "SetFormatVersion": "- - -", "SetClusterSetting": "- - -", "Audit": "- - -",
 		"CreateQueue": "- - -", "DeleteQueue": "- - -", "SetQueueAttributes": "- - -", "SetQueueTags": "- - -", "SetQueuePolicy": "- - -",
-		"PurgeQueue": "- - -", "ReleaseGroup": "- - -",
+		"PurgeQueue": "- - -", "ReleaseGroup": "- - -", "NoteUse": "- waits repeat",
 		"SendMessages": "adds - resend", "ReceiveMessages": "- waits if", "DeleteMessages": "- - repeat",
 		"ChangeMessageVisibility": "- - repeat",
 		"CancelScheduled":         "- - repeat", "Defer": "- - repeat", "ReceiveDeferred": "- - -", "DeadLetter": "- - repeat",

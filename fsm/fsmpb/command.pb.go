@@ -23,6 +23,7 @@ const (
 
 type AdvanceClock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	LeadingSince  int64                  `protobuf:"varint,1,opt,name=leading_since,json=leadingSince" json:"leading_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -57,6 +58,57 @@ func (*AdvanceClock) Descriptor() ([]byte, []int) {
 	return file_fsm_command_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *AdvanceClock) GetLeadingSince() int64 {
+	if x != nil {
+		return x.LeadingSince
+	}
+	return 0
+}
+
+type NoteUse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteUse) Reset() {
+	*x = NoteUse{}
+	mi := &file_fsm_command_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteUse) ProtoMessage() {}
+
+func (x *NoteUse) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteUse.ProtoReflect.Descriptor instead.
+func (*NoteUse) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NoteUse) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
 type SetFormatVersion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       uint32                 `protobuf:"varint,1,opt,name=version" json:"version,omitempty"`
@@ -66,7 +118,7 @@ type SetFormatVersion struct {
 
 func (x *SetFormatVersion) Reset() {
 	*x = SetFormatVersion{}
-	mi := &file_fsm_command_proto_msgTypes[1]
+	mi := &file_fsm_command_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -78,7 +130,7 @@ func (x *SetFormatVersion) String() string {
 func (*SetFormatVersion) ProtoMessage() {}
 
 func (x *SetFormatVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[1]
+	mi := &file_fsm_command_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -91,7 +143,7 @@ func (x *SetFormatVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetFormatVersion.ProtoReflect.Descriptor instead.
 func (*SetFormatVersion) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{1}
+	return file_fsm_command_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SetFormatVersion) GetVersion() uint32 {
@@ -111,7 +163,7 @@ type SetClusterSetting struct {
 
 func (x *SetClusterSetting) Reset() {
 	*x = SetClusterSetting{}
-	mi := &file_fsm_command_proto_msgTypes[2]
+	mi := &file_fsm_command_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -123,7 +175,7 @@ func (x *SetClusterSetting) String() string {
 func (*SetClusterSetting) ProtoMessage() {}
 
 func (x *SetClusterSetting) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[2]
+	mi := &file_fsm_command_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -136,7 +188,7 @@ func (x *SetClusterSetting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterSetting.ProtoReflect.Descriptor instead.
 func (*SetClusterSetting) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{2}
+	return file_fsm_command_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SetClusterSetting) GetName() string {
@@ -165,7 +217,7 @@ type Audit struct {
 
 func (x *Audit) Reset() {
 	*x = Audit{}
-	mi := &file_fsm_command_proto_msgTypes[3]
+	mi := &file_fsm_command_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -177,7 +229,7 @@ func (x *Audit) String() string {
 func (*Audit) ProtoMessage() {}
 
 func (x *Audit) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[3]
+	mi := &file_fsm_command_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -190,7 +242,7 @@ func (x *Audit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audit.ProtoReflect.Descriptor instead.
 func (*Audit) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{3}
+	return file_fsm_command_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Audit) GetHashVersion() uint32 {
@@ -225,7 +277,7 @@ type AuditReport struct {
 
 func (x *AuditReport) Reset() {
 	*x = AuditReport{}
-	mi := &file_fsm_command_proto_msgTypes[4]
+	mi := &file_fsm_command_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +289,7 @@ func (x *AuditReport) String() string {
 func (*AuditReport) ProtoMessage() {}
 
 func (x *AuditReport) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[4]
+	mi := &file_fsm_command_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +302,7 @@ func (x *AuditReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditReport.ProtoReflect.Descriptor instead.
 func (*AuditReport) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{4}
+	return file_fsm_command_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AuditReport) GetNodeId() string {
@@ -284,7 +336,7 @@ type NameValue struct {
 
 func (x *NameValue) Reset() {
 	*x = NameValue{}
-	mi := &file_fsm_command_proto_msgTypes[5]
+	mi := &file_fsm_command_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -296,7 +348,7 @@ func (x *NameValue) String() string {
 func (*NameValue) ProtoMessage() {}
 
 func (x *NameValue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[5]
+	mi := &file_fsm_command_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -309,7 +361,7 @@ func (x *NameValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameValue.ProtoReflect.Descriptor instead.
 func (*NameValue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{5}
+	return file_fsm_command_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NameValue) GetName() string {
@@ -336,7 +388,7 @@ type Tag struct {
 
 func (x *Tag) Reset() {
 	*x = Tag{}
-	mi := &file_fsm_command_proto_msgTypes[6]
+	mi := &file_fsm_command_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -348,7 +400,7 @@ func (x *Tag) String() string {
 func (*Tag) ProtoMessage() {}
 
 func (x *Tag) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[6]
+	mi := &file_fsm_command_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -361,7 +413,7 @@ func (x *Tag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tag.ProtoReflect.Descriptor instead.
 func (*Tag) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{6}
+	return file_fsm_command_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Tag) GetKey() string {
@@ -389,7 +441,7 @@ type RedrivePolicy struct {
 
 func (x *RedrivePolicy) Reset() {
 	*x = RedrivePolicy{}
-	mi := &file_fsm_command_proto_msgTypes[7]
+	mi := &file_fsm_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +453,7 @@ func (x *RedrivePolicy) String() string {
 func (*RedrivePolicy) ProtoMessage() {}
 
 func (x *RedrivePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[7]
+	mi := &file_fsm_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +466,7 @@ func (x *RedrivePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedrivePolicy.ProtoReflect.Descriptor instead.
 func (*RedrivePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{7}
+	return file_fsm_command_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RedrivePolicy) GetText() string {
@@ -451,7 +503,7 @@ type RedriveAllowPolicy struct {
 
 func (x *RedriveAllowPolicy) Reset() {
 	*x = RedriveAllowPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[8]
+	mi := &file_fsm_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +515,7 @@ func (x *RedriveAllowPolicy) String() string {
 func (*RedriveAllowPolicy) ProtoMessage() {}
 
 func (x *RedriveAllowPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[8]
+	mi := &file_fsm_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +528,7 @@ func (x *RedriveAllowPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveAllowPolicy.ProtoReflect.Descriptor instead.
 func (*RedriveAllowPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{8}
+	return file_fsm_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RedriveAllowPolicy) GetText() string {
@@ -518,7 +570,7 @@ type CreateQueue struct {
 
 func (x *CreateQueue) Reset() {
 	*x = CreateQueue{}
-	mi := &file_fsm_command_proto_msgTypes[9]
+	mi := &file_fsm_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +582,7 @@ func (x *CreateQueue) String() string {
 func (*CreateQueue) ProtoMessage() {}
 
 func (x *CreateQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[9]
+	mi := &file_fsm_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +595,7 @@ func (x *CreateQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateQueue.ProtoReflect.Descriptor instead.
 func (*CreateQueue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{9}
+	return file_fsm_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CreateQueue) GetQueue() string {
@@ -576,7 +628,7 @@ type DeleteQueue struct {
 
 func (x *DeleteQueue) Reset() {
 	*x = DeleteQueue{}
-	mi := &file_fsm_command_proto_msgTypes[10]
+	mi := &file_fsm_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +640,7 @@ func (x *DeleteQueue) String() string {
 func (*DeleteQueue) ProtoMessage() {}
 
 func (x *DeleteQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[10]
+	mi := &file_fsm_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +653,7 @@ func (x *DeleteQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQueue.ProtoReflect.Descriptor instead.
 func (*DeleteQueue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{10}
+	return file_fsm_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeleteQueue) GetQueue() string {
@@ -621,7 +673,7 @@ type SetQueueAttributes struct {
 
 func (x *SetQueueAttributes) Reset() {
 	*x = SetQueueAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[11]
+	mi := &file_fsm_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -633,7 +685,7 @@ func (x *SetQueueAttributes) String() string {
 func (*SetQueueAttributes) ProtoMessage() {}
 
 func (x *SetQueueAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[11]
+	mi := &file_fsm_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -646,7 +698,7 @@ func (x *SetQueueAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueAttributes.ProtoReflect.Descriptor instead.
 func (*SetQueueAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{11}
+	return file_fsm_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetQueueAttributes) GetQueue() string {
@@ -674,7 +726,7 @@ type SetQueueTags struct {
 
 func (x *SetQueueTags) Reset() {
 	*x = SetQueueTags{}
-	mi := &file_fsm_command_proto_msgTypes[12]
+	mi := &file_fsm_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -686,7 +738,7 @@ func (x *SetQueueTags) String() string {
 func (*SetQueueTags) ProtoMessage() {}
 
 func (x *SetQueueTags) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[12]
+	mi := &file_fsm_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -699,7 +751,7 @@ func (x *SetQueueTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueTags.ProtoReflect.Descriptor instead.
 func (*SetQueueTags) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{12}
+	return file_fsm_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetQueueTags) GetQueue() string {
@@ -737,7 +789,7 @@ type SetQueuePolicy struct {
 
 func (x *SetQueuePolicy) Reset() {
 	*x = SetQueuePolicy{}
-	mi := &file_fsm_command_proto_msgTypes[13]
+	mi := &file_fsm_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +801,7 @@ func (x *SetQueuePolicy) String() string {
 func (*SetQueuePolicy) ProtoMessage() {}
 
 func (x *SetQueuePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[13]
+	mi := &file_fsm_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +814,7 @@ func (x *SetQueuePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueuePolicy.ProtoReflect.Descriptor instead.
 func (*SetQueuePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{13}
+	return file_fsm_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SetQueuePolicy) GetQueue() string {
@@ -816,7 +868,7 @@ type PurgeQueue struct {
 
 func (x *PurgeQueue) Reset() {
 	*x = PurgeQueue{}
-	mi := &file_fsm_command_proto_msgTypes[14]
+	mi := &file_fsm_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -828,7 +880,7 @@ func (x *PurgeQueue) String() string {
 func (*PurgeQueue) ProtoMessage() {}
 
 func (x *PurgeQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[14]
+	mi := &file_fsm_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -841,7 +893,7 @@ func (x *PurgeQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeQueue.ProtoReflect.Descriptor instead.
 func (*PurgeQueue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{14}
+	return file_fsm_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PurgeQueue) GetQueue() string {
@@ -866,7 +918,7 @@ type SendMessages struct {
 
 func (x *SendMessages) Reset() {
 	*x = SendMessages{}
-	mi := &file_fsm_command_proto_msgTypes[15]
+	mi := &file_fsm_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +930,7 @@ func (x *SendMessages) String() string {
 func (*SendMessages) ProtoMessage() {}
 
 func (x *SendMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[15]
+	mi := &file_fsm_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +943,7 @@ func (x *SendMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessages.ProtoReflect.Descriptor instead.
 func (*SendMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{15}
+	return file_fsm_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SendMessages) GetQueue() string {
@@ -961,7 +1013,7 @@ type SendEntry struct {
 
 func (x *SendEntry) Reset() {
 	*x = SendEntry{}
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1025,7 @@ func (x *SendEntry) String() string {
 func (*SendEntry) ProtoMessage() {}
 
 func (x *SendEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1038,7 @@ func (x *SendEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendEntry.ProtoReflect.Descriptor instead.
 func (*SendEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{16}
+	return file_fsm_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SendEntry) GetBody() string {
@@ -1072,7 +1124,7 @@ type Encoded struct {
 
 func (x *Encoded) Reset() {
 	*x = Encoded{}
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1136,7 @@ func (x *Encoded) String() string {
 func (*Encoded) ProtoMessage() {}
 
 func (x *Encoded) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1149,7 @@ func (x *Encoded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Encoded.ProtoReflect.Descriptor instead.
 func (*Encoded) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{17}
+	return file_fsm_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Encoded) GetFormat() uint32 {
@@ -1133,7 +1185,7 @@ type PropertyChange struct {
 
 func (x *PropertyChange) Reset() {
 	*x = PropertyChange{}
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1197,7 @@ func (x *PropertyChange) String() string {
 func (*PropertyChange) ProtoMessage() {}
 
 func (x *PropertyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1210,7 @@ func (x *PropertyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropertyChange.ProtoReflect.Descriptor instead.
 func (*PropertyChange) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{18}
+	return file_fsm_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PropertyChange) GetScope() uint32 {
@@ -1193,7 +1245,7 @@ type SendOptions struct {
 
 func (x *SendOptions) Reset() {
 	*x = SendOptions{}
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1257,7 @@ func (x *SendOptions) String() string {
 func (*SendOptions) ProtoMessage() {}
 
 func (x *SendOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1270,7 @@ func (x *SendOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendOptions.ProtoReflect.Descriptor instead.
 func (*SendOptions) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{19}
+	return file_fsm_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SendOptions) GetEnqueueAt() int64 {
@@ -1253,7 +1305,7 @@ type MessageAttribute struct {
 
 func (x *MessageAttribute) Reset() {
 	*x = MessageAttribute{}
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1317,7 @@ func (x *MessageAttribute) String() string {
 func (*MessageAttribute) ProtoMessage() {}
 
 func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1330,7 @@ func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAttribute.ProtoReflect.Descriptor instead.
 func (*MessageAttribute) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{20}
+	return file_fsm_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MessageAttribute) GetName() string {
@@ -1317,7 +1369,7 @@ type ReceiveMessages struct {
 
 func (x *ReceiveMessages) Reset() {
 	*x = ReceiveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1381,7 @@ func (x *ReceiveMessages) String() string {
 func (*ReceiveMessages) ProtoMessage() {}
 
 func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1394,7 @@ func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveMessages.ProtoReflect.Descriptor instead.
 func (*ReceiveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{21}
+	return file_fsm_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReceiveMessages) GetQueue() string {
@@ -1404,7 +1456,7 @@ type ReceiveOptions struct {
 
 func (x *ReceiveOptions) Reset() {
 	*x = ReceiveOptions{}
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1468,7 @@ func (x *ReceiveOptions) String() string {
 func (*ReceiveOptions) ProtoMessage() {}
 
 func (x *ReceiveOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1481,7 @@ func (x *ReceiveOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveOptions.ProtoReflect.Descriptor instead.
 func (*ReceiveOptions) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{22}
+	return file_fsm_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReceiveOptions) GetSession() *SessionRef {
@@ -1457,7 +1509,7 @@ type SessionRef struct {
 
 func (x *SessionRef) Reset() {
 	*x = SessionRef{}
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1521,7 @@ func (x *SessionRef) String() string {
 func (*SessionRef) ProtoMessage() {}
 
 func (x *SessionRef) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1534,7 @@ func (x *SessionRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRef.ProtoReflect.Descriptor instead.
 func (*SessionRef) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{23}
+	return file_fsm_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SessionRef) GetSessionId() string {
@@ -1512,7 +1564,7 @@ type DeleteMessages struct {
 
 func (x *DeleteMessages) Reset() {
 	*x = DeleteMessages{}
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1576,7 @@ func (x *DeleteMessages) String() string {
 func (*DeleteMessages) ProtoMessage() {}
 
 func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1589,7 @@ func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessages.ProtoReflect.Descriptor instead.
 func (*DeleteMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{24}
+	return file_fsm_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DeleteMessages) GetQueue() string {
@@ -1585,7 +1637,7 @@ type SettlementOptions struct {
 
 func (x *SettlementOptions) Reset() {
 	*x = SettlementOptions{}
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1649,7 @@ func (x *SettlementOptions) String() string {
 func (*SettlementOptions) ProtoMessage() {}
 
 func (x *SettlementOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1662,7 @@ func (x *SettlementOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettlementOptions.ProtoReflect.Descriptor instead.
 func (*SettlementOptions) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{25}
+	return file_fsm_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SettlementOptions) GetSession() *SessionRef {
@@ -1640,7 +1692,7 @@ type ChangeMessageVisibility struct {
 
 func (x *ChangeMessageVisibility) Reset() {
 	*x = ChangeMessageVisibility{}
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1704,7 @@ func (x *ChangeMessageVisibility) String() string {
 func (*ChangeMessageVisibility) ProtoMessage() {}
 
 func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1717,7 @@ func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMessageVisibility.ProtoReflect.Descriptor instead.
 func (*ChangeMessageVisibility) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{26}
+	return file_fsm_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChangeMessageVisibility) GetQueue() string {
@@ -1713,7 +1765,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +1777,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +1790,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{27}
+	return file_fsm_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *VisibilityEntry) GetHandle() string {
@@ -1766,7 +1818,7 @@ type StartMoveTask struct {
 
 func (x *StartMoveTask) Reset() {
 	*x = StartMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1830,7 @@ func (x *StartMoveTask) String() string {
 func (*StartMoveTask) ProtoMessage() {}
 
 func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1843,7 @@ func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTask.ProtoReflect.Descriptor instead.
 func (*StartMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{28}
+	return file_fsm_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StartMoveTask) GetSource() string {
@@ -1825,7 +1877,7 @@ type CancelMoveTask struct {
 
 func (x *CancelMoveTask) Reset() {
 	*x = CancelMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1889,7 @@ func (x *CancelMoveTask) String() string {
 func (*CancelMoveTask) ProtoMessage() {}
 
 func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1902,7 @@ func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTask.ProtoReflect.Descriptor instead.
 func (*CancelMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{29}
+	return file_fsm_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CancelMoveTask) GetTaskId() string {
@@ -1877,7 +1929,7 @@ type MoveMessages struct {
 
 func (x *MoveMessages) Reset() {
 	*x = MoveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1941,7 @@ func (x *MoveMessages) String() string {
 func (*MoveMessages) ProtoMessage() {}
 
 func (x *MoveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +1954,7 @@ func (x *MoveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveMessages.ProtoReflect.Descriptor instead.
 func (*MoveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{30}
+	return file_fsm_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MoveMessages) GetTaskId() string {
@@ -1930,7 +1982,7 @@ type DeleteStored struct {
 
 func (x *DeleteStored) Reset() {
 	*x = DeleteStored{}
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +1994,7 @@ func (x *DeleteStored) String() string {
 func (*DeleteStored) ProtoMessage() {}
 
 func (x *DeleteStored) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2007,7 @@ func (x *DeleteStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStored.ProtoReflect.Descriptor instead.
 func (*DeleteStored) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{31}
+	return file_fsm_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeleteStored) GetQueue() string {
@@ -1991,7 +2043,7 @@ type MoveStored struct {
 
 func (x *MoveStored) Reset() {
 	*x = MoveStored{}
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2003,7 +2055,7 @@ func (x *MoveStored) String() string {
 func (*MoveStored) ProtoMessage() {}
 
 func (x *MoveStored) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2016,7 +2068,7 @@ func (x *MoveStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveStored.ProtoReflect.Descriptor instead.
 func (*MoveStored) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{32}
+	return file_fsm_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MoveStored) GetQueue() string {
@@ -2059,7 +2111,7 @@ type CreateTopic struct {
 
 func (x *CreateTopic) Reset() {
 	*x = CreateTopic{}
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2123,7 @@ func (x *CreateTopic) String() string {
 func (*CreateTopic) ProtoMessage() {}
 
 func (x *CreateTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2136,7 @@ func (x *CreateTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopic.ProtoReflect.Descriptor instead.
 func (*CreateTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{33}
+	return file_fsm_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CreateTopic) GetTopic() string {
@@ -2124,7 +2176,7 @@ type DeleteTopic struct {
 
 func (x *DeleteTopic) Reset() {
 	*x = DeleteTopic{}
-	mi := &file_fsm_command_proto_msgTypes[34]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2136,7 +2188,7 @@ func (x *DeleteTopic) String() string {
 func (*DeleteTopic) ProtoMessage() {}
 
 func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[34]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2149,7 +2201,7 @@ func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopic.ProtoReflect.Descriptor instead.
 func (*DeleteTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{34}
+	return file_fsm_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeleteTopic) GetTopic() string {
@@ -2169,7 +2221,7 @@ type SetTopicAttributes struct {
 
 func (x *SetTopicAttributes) Reset() {
 	*x = SetTopicAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2181,7 +2233,7 @@ func (x *SetTopicAttributes) String() string {
 func (*SetTopicAttributes) ProtoMessage() {}
 
 func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2194,7 +2246,7 @@ func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicAttributes.ProtoReflect.Descriptor instead.
 func (*SetTopicAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{35}
+	return file_fsm_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetTopicAttributes) GetTopic() string {
@@ -2222,7 +2274,7 @@ type SetTopicTags struct {
 
 func (x *SetTopicTags) Reset() {
 	*x = SetTopicTags{}
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2286,7 @@ func (x *SetTopicTags) String() string {
 func (*SetTopicTags) ProtoMessage() {}
 
 func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2299,7 @@ func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicTags.ProtoReflect.Descriptor instead.
 func (*SetTopicTags) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{36}
+	return file_fsm_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetTopicTags) GetTopic() string {
@@ -2284,7 +2336,7 @@ type SetTopicPolicy struct {
 
 func (x *SetTopicPolicy) Reset() {
 	*x = SetTopicPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2348,7 @@ func (x *SetTopicPolicy) String() string {
 func (*SetTopicPolicy) ProtoMessage() {}
 
 func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2361,7 @@ func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicPolicy.ProtoReflect.Descriptor instead.
 func (*SetTopicPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{37}
+	return file_fsm_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetTopicPolicy) GetTopic() string {
@@ -2364,7 +2416,7 @@ type Subscribe struct {
 
 func (x *Subscribe) Reset() {
 	*x = Subscribe{}
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2428,7 @@ func (x *Subscribe) String() string {
 func (*Subscribe) ProtoMessage() {}
 
 func (x *Subscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2441,7 @@ func (x *Subscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
 func (*Subscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{38}
+	return file_fsm_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Subscribe) GetQueue() string {
@@ -2471,7 +2523,7 @@ type Rule struct {
 
 func (x *Rule) Reset() {
 	*x = Rule{}
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2535,7 @@ func (x *Rule) String() string {
 func (*Rule) ProtoMessage() {}
 
 func (x *Rule) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2548,7 @@ func (x *Rule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rule.ProtoReflect.Descriptor instead.
 func (*Rule) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{39}
+	return file_fsm_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Rule) GetName() string {
@@ -2553,7 +2605,7 @@ type RuleExpression struct {
 
 func (x *RuleExpression) Reset() {
 	*x = RuleExpression{}
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2617,7 @@ func (x *RuleExpression) String() string {
 func (*RuleExpression) ProtoMessage() {}
 
 func (x *RuleExpression) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2630,7 @@ func (x *RuleExpression) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuleExpression.ProtoReflect.Descriptor instead.
 func (*RuleExpression) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{40}
+	return file_fsm_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RuleExpression) GetText() string {
@@ -2613,7 +2665,7 @@ type RuleParameter struct {
 
 func (x *RuleParameter) Reset() {
 	*x = RuleParameter{}
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2625,7 +2677,7 @@ func (x *RuleParameter) String() string {
 func (*RuleParameter) ProtoMessage() {}
 
 func (x *RuleParameter) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2638,7 +2690,7 @@ func (x *RuleParameter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuleParameter.ProtoReflect.Descriptor instead.
 func (*RuleParameter) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{41}
+	return file_fsm_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RuleParameter) GetName() string {
@@ -2666,7 +2718,7 @@ type PutRule struct {
 
 func (x *PutRule) Reset() {
 	*x = PutRule{}
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2678,7 +2730,7 @@ func (x *PutRule) String() string {
 func (*PutRule) ProtoMessage() {}
 
 func (x *PutRule) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2691,7 +2743,7 @@ func (x *PutRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutRule.ProtoReflect.Descriptor instead.
 func (*PutRule) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{42}
+	return file_fsm_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PutRule) GetSubscriptionArn() string {
@@ -2725,7 +2777,7 @@ type RemoveRule struct {
 
 func (x *RemoveRule) Reset() {
 	*x = RemoveRule{}
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2737,7 +2789,7 @@ func (x *RemoveRule) String() string {
 func (*RemoveRule) ProtoMessage() {}
 
 func (x *RemoveRule) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2750,7 +2802,7 @@ func (x *RemoveRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRule.ProtoReflect.Descriptor instead.
 func (*RemoveRule) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{43}
+	return file_fsm_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RemoveRule) GetSubscriptionArn() string {
@@ -2777,7 +2829,7 @@ type Unsubscribe struct {
 
 func (x *Unsubscribe) Reset() {
 	*x = Unsubscribe{}
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2789,7 +2841,7 @@ func (x *Unsubscribe) String() string {
 func (*Unsubscribe) ProtoMessage() {}
 
 func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2802,7 +2854,7 @@ func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
 func (*Unsubscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{44}
+	return file_fsm_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Unsubscribe) GetSubscriptionArn() string {
@@ -2831,7 +2883,7 @@ type ConfirmSubscription struct {
 
 func (x *ConfirmSubscription) Reset() {
 	*x = ConfirmSubscription{}
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2843,7 +2895,7 @@ func (x *ConfirmSubscription) String() string {
 func (*ConfirmSubscription) ProtoMessage() {}
 
 func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2856,7 +2908,7 @@ func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmSubscription.ProtoReflect.Descriptor instead.
 func (*ConfirmSubscription) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{45}
+	return file_fsm_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ConfirmSubscription) GetTopic() string {
@@ -2896,7 +2948,7 @@ type ReportDeliveries struct {
 
 func (x *ReportDeliveries) Reset() {
 	*x = ReportDeliveries{}
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2908,7 +2960,7 @@ func (x *ReportDeliveries) String() string {
 func (*ReportDeliveries) ProtoMessage() {}
 
 func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2921,7 +2973,7 @@ func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDeliveries.ProtoReflect.Descriptor instead.
 func (*ReportDeliveries) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{46}
+	return file_fsm_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReportDeliveries) GetReports() []*DeliveryReport {
@@ -2943,7 +2995,7 @@ type DeliveryReport struct {
 
 func (x *DeliveryReport) Reset() {
 	*x = DeliveryReport{}
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2955,7 +3007,7 @@ func (x *DeliveryReport) String() string {
 func (*DeliveryReport) ProtoMessage() {}
 
 func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2968,7 +3020,7 @@ func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveryReport.ProtoReflect.Descriptor instead.
 func (*DeliveryReport) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{47}
+	return file_fsm_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeliveryReport) GetSubscription() uint64 {
@@ -3009,7 +3061,7 @@ type SetSubscriptionAttributes struct {
 
 func (x *SetSubscriptionAttributes) Reset() {
 	*x = SetSubscriptionAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3073,7 @@ func (x *SetSubscriptionAttributes) String() string {
 func (*SetSubscriptionAttributes) ProtoMessage() {}
 
 func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3086,7 @@ func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSubscriptionAttributes.ProtoReflect.Descriptor instead.
 func (*SetSubscriptionAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{48}
+	return file_fsm_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SetSubscriptionAttributes) GetSubscriptionArn() string {
@@ -3066,7 +3118,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3130,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3143,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{49}
+	return file_fsm_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Publish) GetTopic() string {
@@ -3161,7 +3213,7 @@ type PublishEntry struct {
 
 func (x *PublishEntry) Reset() {
 	*x = PublishEntry{}
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3225,7 @@ func (x *PublishEntry) String() string {
 func (*PublishEntry) ProtoMessage() {}
 
 func (x *PublishEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3238,7 @@ func (x *PublishEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishEntry.ProtoReflect.Descriptor instead.
 func (*PublishEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{50}
+	return file_fsm_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PublishEntry) GetMessage() string {
@@ -3269,7 +3321,7 @@ type ReplayMessages struct {
 
 func (x *ReplayMessages) Reset() {
 	*x = ReplayMessages{}
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3281,7 +3333,7 @@ func (x *ReplayMessages) String() string {
 func (*ReplayMessages) ProtoMessage() {}
 
 func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3294,7 +3346,7 @@ func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayMessages.ProtoReflect.Descriptor instead.
 func (*ReplayMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{51}
+	return file_fsm_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReplayMessages) GetSubscription() uint64 {
@@ -3323,7 +3375,7 @@ type CancelScheduled struct {
 
 func (x *CancelScheduled) Reset() {
 	*x = CancelScheduled{}
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3335,7 +3387,7 @@ func (x *CancelScheduled) String() string {
 func (*CancelScheduled) ProtoMessage() {}
 
 func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3400,7 @@ func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
 func (*CancelScheduled) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{52}
+	return file_fsm_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CancelScheduled) GetQueue() string {
@@ -3391,7 +3443,7 @@ type AcceptSession struct {
 
 func (x *AcceptSession) Reset() {
 	*x = AcceptSession{}
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3403,7 +3455,7 @@ func (x *AcceptSession) String() string {
 func (*AcceptSession) ProtoMessage() {}
 
 func (x *AcceptSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3416,7 +3468,7 @@ func (x *AcceptSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
 func (*AcceptSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{53}
+	return file_fsm_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AcceptSession) GetQueue() string {
@@ -3458,7 +3510,7 @@ type RenewSession struct {
 
 func (x *RenewSession) Reset() {
 	*x = RenewSession{}
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3470,7 +3522,7 @@ func (x *RenewSession) String() string {
 func (*RenewSession) ProtoMessage() {}
 
 func (x *RenewSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +3535,7 @@ func (x *RenewSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
 func (*RenewSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{54}
+	return file_fsm_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RenewSession) GetQueue() string {
@@ -3517,7 +3569,7 @@ type ReleaseSession struct {
 
 func (x *ReleaseSession) Reset() {
 	*x = ReleaseSession{}
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3529,7 +3581,7 @@ func (x *ReleaseSession) String() string {
 func (*ReleaseSession) ProtoMessage() {}
 
 func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3542,7 +3594,7 @@ func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
 func (*ReleaseSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{55}
+	return file_fsm_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReleaseSession) GetQueue() string {
@@ -3571,7 +3623,7 @@ type SetSessionState struct {
 
 func (x *SetSessionState) Reset() {
 	*x = SetSessionState{}
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3583,7 +3635,7 @@ func (x *SetSessionState) String() string {
 func (*SetSessionState) ProtoMessage() {}
 
 func (x *SetSessionState) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3596,7 +3648,7 @@ func (x *SetSessionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
 func (*SetSessionState) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{56}
+	return file_fsm_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SetSessionState) GetQueue() string {
@@ -3632,7 +3684,7 @@ type Defer struct {
 
 func (x *Defer) Reset() {
 	*x = Defer{}
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +3696,7 @@ func (x *Defer) String() string {
 func (*Defer) ProtoMessage() {}
 
 func (x *Defer) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +3709,7 @@ func (x *Defer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Defer.ProtoReflect.Descriptor instead.
 func (*Defer) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{57}
+	return file_fsm_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Defer) GetQueue() string {
@@ -3701,7 +3753,7 @@ type ReceiveDeferred struct {
 
 func (x *ReceiveDeferred) Reset() {
 	*x = ReceiveDeferred{}
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3713,7 +3765,7 @@ func (x *ReceiveDeferred) String() string {
 func (*ReceiveDeferred) ProtoMessage() {}
 
 func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3726,7 +3778,7 @@ func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveDeferred.ProtoReflect.Descriptor instead.
 func (*ReceiveDeferred) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{58}
+	return file_fsm_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReceiveDeferred) GetQueue() string {
@@ -3776,7 +3828,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3788,7 +3840,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3801,7 +3853,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{59}
+	return file_fsm_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeadLetter) GetQueue() string {
@@ -3843,7 +3895,7 @@ type DeadLetterEntry struct {
 
 func (x *DeadLetterEntry) Reset() {
 	*x = DeadLetterEntry{}
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +3907,7 @@ func (x *DeadLetterEntry) String() string {
 func (*DeadLetterEntry) ProtoMessage() {}
 
 func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +3920,7 @@ func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterEntry.ProtoReflect.Descriptor instead.
 func (*DeadLetterEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{60}
+	return file_fsm_command_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DeadLetterEntry) GetHandle() string {
@@ -3904,7 +3956,7 @@ type ForgetDeduplication struct {
 
 func (x *ForgetDeduplication) Reset() {
 	*x = ForgetDeduplication{}
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3916,7 +3968,7 @@ func (x *ForgetDeduplication) String() string {
 func (*ForgetDeduplication) ProtoMessage() {}
 
 func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3929,7 +3981,7 @@ func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetDeduplication.ProtoReflect.Descriptor instead.
 func (*ForgetDeduplication) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{61}
+	return file_fsm_command_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ForgetDeduplication) GetQueue() string {
@@ -3970,7 +4022,7 @@ type ReleaseGroup struct {
 
 func (x *ReleaseGroup) Reset() {
 	*x = ReleaseGroup{}
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3982,7 +4034,7 @@ func (x *ReleaseGroup) String() string {
 func (*ReleaseGroup) ProtoMessage() {}
 
 func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3995,7 +4047,7 @@ func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroup.ProtoReflect.Descriptor instead.
 func (*ReleaseGroup) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{62}
+	return file_fsm_command_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ReleaseGroup) GetQueue() string {
@@ -4027,7 +4079,7 @@ type CreateAccessKey struct {
 
 func (x *CreateAccessKey) Reset() {
 	*x = CreateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +4091,7 @@ func (x *CreateAccessKey) String() string {
 func (*CreateAccessKey) ProtoMessage() {}
 
 func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4052,7 +4104,7 @@ func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccessKey.ProtoReflect.Descriptor instead.
 func (*CreateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{63}
+	return file_fsm_command_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CreateAccessKey) GetId() string {
@@ -4108,7 +4160,7 @@ type UpdateAccessKey struct {
 
 func (x *UpdateAccessKey) Reset() {
 	*x = UpdateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[64]
+	mi := &file_fsm_command_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4120,7 +4172,7 @@ func (x *UpdateAccessKey) String() string {
 func (*UpdateAccessKey) ProtoMessage() {}
 
 func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[64]
+	mi := &file_fsm_command_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4133,7 +4185,7 @@ func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccessKey.ProtoReflect.Descriptor instead.
 func (*UpdateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{64}
+	return file_fsm_command_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *UpdateAccessKey) GetId() string {
@@ -4160,7 +4212,7 @@ type DeleteAccessKey struct {
 
 func (x *DeleteAccessKey) Reset() {
 	*x = DeleteAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[65]
+	mi := &file_fsm_command_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4172,7 +4224,7 @@ func (x *DeleteAccessKey) String() string {
 func (*DeleteAccessKey) ProtoMessage() {}
 
 func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[65]
+	mi := &file_fsm_command_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4185,7 +4237,7 @@ func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccessKey.ProtoReflect.Descriptor instead.
 func (*DeleteAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{65}
+	return file_fsm_command_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *DeleteAccessKey) GetId() string {
@@ -4208,7 +4260,7 @@ type PutUserPolicy struct {
 
 func (x *PutUserPolicy) Reset() {
 	*x = PutUserPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[66]
+	mi := &file_fsm_command_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4220,7 +4272,7 @@ func (x *PutUserPolicy) String() string {
 func (*PutUserPolicy) ProtoMessage() {}
 
 func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[66]
+	mi := &file_fsm_command_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4233,7 +4285,7 @@ func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserPolicy.ProtoReflect.Descriptor instead.
 func (*PutUserPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{66}
+	return file_fsm_command_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PutUserPolicy) GetAccount() string {
@@ -4278,7 +4330,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_fsm_command_proto_msgTypes[67]
+	mi := &file_fsm_command_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4290,7 +4342,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[67]
+	mi := &file_fsm_command_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4303,7 +4355,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{67}
+	return file_fsm_command_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Quota) GetQueues() int64 {
@@ -4352,7 +4404,7 @@ type CreateAccount struct {
 
 func (x *CreateAccount) Reset() {
 	*x = CreateAccount{}
-	mi := &file_fsm_command_proto_msgTypes[68]
+	mi := &file_fsm_command_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4364,7 +4416,7 @@ func (x *CreateAccount) String() string {
 func (*CreateAccount) ProtoMessage() {}
 
 func (x *CreateAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[68]
+	mi := &file_fsm_command_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4377,7 +4429,7 @@ func (x *CreateAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccount.ProtoReflect.Descriptor instead.
 func (*CreateAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{68}
+	return file_fsm_command_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CreateAccount) GetAccount() string {
@@ -4405,7 +4457,7 @@ type SetAccountQuota struct {
 
 func (x *SetAccountQuota) Reset() {
 	*x = SetAccountQuota{}
-	mi := &file_fsm_command_proto_msgTypes[69]
+	mi := &file_fsm_command_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4417,7 +4469,7 @@ func (x *SetAccountQuota) String() string {
 func (*SetAccountQuota) ProtoMessage() {}
 
 func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[69]
+	mi := &file_fsm_command_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4430,7 +4482,7 @@ func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAccountQuota.ProtoReflect.Descriptor instead.
 func (*SetAccountQuota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{69}
+	return file_fsm_command_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *SetAccountQuota) GetAccount() string {
@@ -4457,7 +4509,7 @@ type DeleteAccount struct {
 
 func (x *DeleteAccount) Reset() {
 	*x = DeleteAccount{}
-	mi := &file_fsm_command_proto_msgTypes[70]
+	mi := &file_fsm_command_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4469,7 +4521,7 @@ func (x *DeleteAccount) String() string {
 func (*DeleteAccount) ProtoMessage() {}
 
 func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[70]
+	mi := &file_fsm_command_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4482,7 +4534,7 @@ func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccount.ProtoReflect.Descriptor instead.
 func (*DeleteAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{70}
+	return file_fsm_command_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *DeleteAccount) GetAccount() string {
@@ -4505,7 +4557,7 @@ type SetSealingKey struct {
 
 func (x *SetSealingKey) Reset() {
 	*x = SetSealingKey{}
-	mi := &file_fsm_command_proto_msgTypes[71]
+	mi := &file_fsm_command_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4517,7 +4569,7 @@ func (x *SetSealingKey) String() string {
 func (*SetSealingKey) ProtoMessage() {}
 
 func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[71]
+	mi := &file_fsm_command_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4530,7 +4582,7 @@ func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSealingKey.ProtoReflect.Descriptor instead.
 func (*SetSealingKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{71}
+	return file_fsm_command_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *SetSealingKey) GetId() string {
@@ -4573,7 +4625,7 @@ type SealingKeyWrap struct {
 
 func (x *SealingKeyWrap) Reset() {
 	*x = SealingKeyWrap{}
-	mi := &file_fsm_command_proto_msgTypes[72]
+	mi := &file_fsm_command_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4585,7 +4637,7 @@ func (x *SealingKeyWrap) String() string {
 func (*SealingKeyWrap) ProtoMessage() {}
 
 func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[72]
+	mi := &file_fsm_command_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4598,7 +4650,7 @@ func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealingKeyWrap.ProtoReflect.Descriptor instead.
 func (*SealingKeyWrap) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{72}
+	return file_fsm_command_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SealingKeyWrap) GetHolder() string {
@@ -4633,7 +4685,7 @@ type CommitTransaction struct {
 
 func (x *CommitTransaction) Reset() {
 	*x = CommitTransaction{}
-	mi := &file_fsm_command_proto_msgTypes[73]
+	mi := &file_fsm_command_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4645,7 +4697,7 @@ func (x *CommitTransaction) String() string {
 func (*CommitTransaction) ProtoMessage() {}
 
 func (x *CommitTransaction) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[73]
+	mi := &file_fsm_command_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4658,7 +4710,7 @@ func (x *CommitTransaction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTransaction.ProtoReflect.Descriptor instead.
 func (*CommitTransaction) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{73}
+	return file_fsm_command_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CommitTransaction) GetSends() []*SendMessages {
@@ -4697,7 +4749,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_fsm_command_proto_msgTypes[74]
+	mi := &file_fsm_command_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4709,7 +4761,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[74]
+	mi := &file_fsm_command_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4722,7 +4774,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{74}
+	return file_fsm_command_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Settlement) GetQueue() string {
@@ -4778,8 +4830,11 @@ var File_fsm_command_proto protoreflect.FileDescriptor
 
 const file_fsm_command_proto_rawDesc = "" +
 	"\n" +
-	"\x11fsm/command.proto\x12\fseriatim.fsm\"\x0e\n" +
-	"\fAdvanceClock\",\n" +
+	"\x11fsm/command.proto\x12\fseriatim.fsm\"3\n" +
+	"\fAdvanceClock\x12#\n" +
+	"\rleading_since\x18\x01 \x01(\x03R\fleadingSince\"\x1f\n" +
+	"\aNoteUse\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\",\n" +
 	"\x10SetFormatVersion\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\"=\n" +
 	"\x11SetClusterSetting\x12\x12\n" +
@@ -5156,137 +5211,138 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
-	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
-	(*SetClusterSetting)(nil),         // 2: seriatim.fsm.SetClusterSetting
-	(*Audit)(nil),                     // 3: seriatim.fsm.Audit
-	(*AuditReport)(nil),               // 4: seriatim.fsm.AuditReport
-	(*NameValue)(nil),                 // 5: seriatim.fsm.NameValue
-	(*Tag)(nil),                       // 6: seriatim.fsm.Tag
-	(*RedrivePolicy)(nil),             // 7: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),        // 8: seriatim.fsm.RedriveAllowPolicy
-	(*CreateQueue)(nil),               // 9: seriatim.fsm.CreateQueue
-	(*DeleteQueue)(nil),               // 10: seriatim.fsm.DeleteQueue
-	(*SetQueueAttributes)(nil),        // 11: seriatim.fsm.SetQueueAttributes
-	(*SetQueueTags)(nil),              // 12: seriatim.fsm.SetQueueTags
-	(*SetQueuePolicy)(nil),            // 13: seriatim.fsm.SetQueuePolicy
-	(*PurgeQueue)(nil),                // 14: seriatim.fsm.PurgeQueue
-	(*SendMessages)(nil),              // 15: seriatim.fsm.SendMessages
-	(*SendEntry)(nil),                 // 16: seriatim.fsm.SendEntry
-	(*Encoded)(nil),                   // 17: seriatim.fsm.Encoded
-	(*PropertyChange)(nil),            // 18: seriatim.fsm.PropertyChange
-	(*SendOptions)(nil),               // 19: seriatim.fsm.SendOptions
-	(*MessageAttribute)(nil),          // 20: seriatim.fsm.MessageAttribute
-	(*ReceiveMessages)(nil),           // 21: seriatim.fsm.ReceiveMessages
-	(*ReceiveOptions)(nil),            // 22: seriatim.fsm.ReceiveOptions
-	(*SessionRef)(nil),                // 23: seriatim.fsm.SessionRef
-	(*DeleteMessages)(nil),            // 24: seriatim.fsm.DeleteMessages
-	(*SettlementOptions)(nil),         // 25: seriatim.fsm.SettlementOptions
-	(*ChangeMessageVisibility)(nil),   // 26: seriatim.fsm.ChangeMessageVisibility
-	(*VisibilityEntry)(nil),           // 27: seriatim.fsm.VisibilityEntry
-	(*StartMoveTask)(nil),             // 28: seriatim.fsm.StartMoveTask
-	(*CancelMoveTask)(nil),            // 29: seriatim.fsm.CancelMoveTask
-	(*MoveMessages)(nil),              // 30: seriatim.fsm.MoveMessages
-	(*DeleteStored)(nil),              // 31: seriatim.fsm.DeleteStored
-	(*MoveStored)(nil),                // 32: seriatim.fsm.MoveStored
-	(*CreateTopic)(nil),               // 33: seriatim.fsm.CreateTopic
-	(*DeleteTopic)(nil),               // 34: seriatim.fsm.DeleteTopic
-	(*SetTopicAttributes)(nil),        // 35: seriatim.fsm.SetTopicAttributes
-	(*SetTopicTags)(nil),              // 36: seriatim.fsm.SetTopicTags
-	(*SetTopicPolicy)(nil),            // 37: seriatim.fsm.SetTopicPolicy
-	(*Subscribe)(nil),                 // 38: seriatim.fsm.Subscribe
-	(*Rule)(nil),                      // 39: seriatim.fsm.Rule
-	(*RuleExpression)(nil),            // 40: seriatim.fsm.RuleExpression
-	(*RuleParameter)(nil),             // 41: seriatim.fsm.RuleParameter
-	(*PutRule)(nil),                   // 42: seriatim.fsm.PutRule
-	(*RemoveRule)(nil),                // 43: seriatim.fsm.RemoveRule
-	(*Unsubscribe)(nil),               // 44: seriatim.fsm.Unsubscribe
-	(*ConfirmSubscription)(nil),       // 45: seriatim.fsm.ConfirmSubscription
-	(*ReportDeliveries)(nil),          // 46: seriatim.fsm.ReportDeliveries
-	(*DeliveryReport)(nil),            // 47: seriatim.fsm.DeliveryReport
-	(*SetSubscriptionAttributes)(nil), // 48: seriatim.fsm.SetSubscriptionAttributes
-	(*Publish)(nil),                   // 49: seriatim.fsm.Publish
-	(*PublishEntry)(nil),              // 50: seriatim.fsm.PublishEntry
-	(*ReplayMessages)(nil),            // 51: seriatim.fsm.ReplayMessages
-	(*CancelScheduled)(nil),           // 52: seriatim.fsm.CancelScheduled
-	(*AcceptSession)(nil),             // 53: seriatim.fsm.AcceptSession
-	(*RenewSession)(nil),              // 54: seriatim.fsm.RenewSession
-	(*ReleaseSession)(nil),            // 55: seriatim.fsm.ReleaseSession
-	(*SetSessionState)(nil),           // 56: seriatim.fsm.SetSessionState
-	(*Defer)(nil),                     // 57: seriatim.fsm.Defer
-	(*ReceiveDeferred)(nil),           // 58: seriatim.fsm.ReceiveDeferred
-	(*DeadLetter)(nil),                // 59: seriatim.fsm.DeadLetter
-	(*DeadLetterEntry)(nil),           // 60: seriatim.fsm.DeadLetterEntry
-	(*ForgetDeduplication)(nil),       // 61: seriatim.fsm.ForgetDeduplication
-	(*ReleaseGroup)(nil),              // 62: seriatim.fsm.ReleaseGroup
-	(*CreateAccessKey)(nil),           // 63: seriatim.fsm.CreateAccessKey
-	(*UpdateAccessKey)(nil),           // 64: seriatim.fsm.UpdateAccessKey
-	(*DeleteAccessKey)(nil),           // 65: seriatim.fsm.DeleteAccessKey
-	(*PutUserPolicy)(nil),             // 66: seriatim.fsm.PutUserPolicy
-	(*Quota)(nil),                     // 67: seriatim.fsm.Quota
-	(*CreateAccount)(nil),             // 68: seriatim.fsm.CreateAccount
-	(*SetAccountQuota)(nil),           // 69: seriatim.fsm.SetAccountQuota
-	(*DeleteAccount)(nil),             // 70: seriatim.fsm.DeleteAccount
-	(*SetSealingKey)(nil),             // 71: seriatim.fsm.SetSealingKey
-	(*SealingKeyWrap)(nil),            // 72: seriatim.fsm.SealingKeyWrap
-	(*CommitTransaction)(nil),         // 73: seriatim.fsm.CommitTransaction
-	(*Settlement)(nil),                // 74: seriatim.fsm.Settlement
+	(*NoteUse)(nil),                   // 1: seriatim.fsm.NoteUse
+	(*SetFormatVersion)(nil),          // 2: seriatim.fsm.SetFormatVersion
+	(*SetClusterSetting)(nil),         // 3: seriatim.fsm.SetClusterSetting
+	(*Audit)(nil),                     // 4: seriatim.fsm.Audit
+	(*AuditReport)(nil),               // 5: seriatim.fsm.AuditReport
+	(*NameValue)(nil),                 // 6: seriatim.fsm.NameValue
+	(*Tag)(nil),                       // 7: seriatim.fsm.Tag
+	(*RedrivePolicy)(nil),             // 8: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),        // 9: seriatim.fsm.RedriveAllowPolicy
+	(*CreateQueue)(nil),               // 10: seriatim.fsm.CreateQueue
+	(*DeleteQueue)(nil),               // 11: seriatim.fsm.DeleteQueue
+	(*SetQueueAttributes)(nil),        // 12: seriatim.fsm.SetQueueAttributes
+	(*SetQueueTags)(nil),              // 13: seriatim.fsm.SetQueueTags
+	(*SetQueuePolicy)(nil),            // 14: seriatim.fsm.SetQueuePolicy
+	(*PurgeQueue)(nil),                // 15: seriatim.fsm.PurgeQueue
+	(*SendMessages)(nil),              // 16: seriatim.fsm.SendMessages
+	(*SendEntry)(nil),                 // 17: seriatim.fsm.SendEntry
+	(*Encoded)(nil),                   // 18: seriatim.fsm.Encoded
+	(*PropertyChange)(nil),            // 19: seriatim.fsm.PropertyChange
+	(*SendOptions)(nil),               // 20: seriatim.fsm.SendOptions
+	(*MessageAttribute)(nil),          // 21: seriatim.fsm.MessageAttribute
+	(*ReceiveMessages)(nil),           // 22: seriatim.fsm.ReceiveMessages
+	(*ReceiveOptions)(nil),            // 23: seriatim.fsm.ReceiveOptions
+	(*SessionRef)(nil),                // 24: seriatim.fsm.SessionRef
+	(*DeleteMessages)(nil),            // 25: seriatim.fsm.DeleteMessages
+	(*SettlementOptions)(nil),         // 26: seriatim.fsm.SettlementOptions
+	(*ChangeMessageVisibility)(nil),   // 27: seriatim.fsm.ChangeMessageVisibility
+	(*VisibilityEntry)(nil),           // 28: seriatim.fsm.VisibilityEntry
+	(*StartMoveTask)(nil),             // 29: seriatim.fsm.StartMoveTask
+	(*CancelMoveTask)(nil),            // 30: seriatim.fsm.CancelMoveTask
+	(*MoveMessages)(nil),              // 31: seriatim.fsm.MoveMessages
+	(*DeleteStored)(nil),              // 32: seriatim.fsm.DeleteStored
+	(*MoveStored)(nil),                // 33: seriatim.fsm.MoveStored
+	(*CreateTopic)(nil),               // 34: seriatim.fsm.CreateTopic
+	(*DeleteTopic)(nil),               // 35: seriatim.fsm.DeleteTopic
+	(*SetTopicAttributes)(nil),        // 36: seriatim.fsm.SetTopicAttributes
+	(*SetTopicTags)(nil),              // 37: seriatim.fsm.SetTopicTags
+	(*SetTopicPolicy)(nil),            // 38: seriatim.fsm.SetTopicPolicy
+	(*Subscribe)(nil),                 // 39: seriatim.fsm.Subscribe
+	(*Rule)(nil),                      // 40: seriatim.fsm.Rule
+	(*RuleExpression)(nil),            // 41: seriatim.fsm.RuleExpression
+	(*RuleParameter)(nil),             // 42: seriatim.fsm.RuleParameter
+	(*PutRule)(nil),                   // 43: seriatim.fsm.PutRule
+	(*RemoveRule)(nil),                // 44: seriatim.fsm.RemoveRule
+	(*Unsubscribe)(nil),               // 45: seriatim.fsm.Unsubscribe
+	(*ConfirmSubscription)(nil),       // 46: seriatim.fsm.ConfirmSubscription
+	(*ReportDeliveries)(nil),          // 47: seriatim.fsm.ReportDeliveries
+	(*DeliveryReport)(nil),            // 48: seriatim.fsm.DeliveryReport
+	(*SetSubscriptionAttributes)(nil), // 49: seriatim.fsm.SetSubscriptionAttributes
+	(*Publish)(nil),                   // 50: seriatim.fsm.Publish
+	(*PublishEntry)(nil),              // 51: seriatim.fsm.PublishEntry
+	(*ReplayMessages)(nil),            // 52: seriatim.fsm.ReplayMessages
+	(*CancelScheduled)(nil),           // 53: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),             // 54: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),              // 55: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),            // 56: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),           // 57: seriatim.fsm.SetSessionState
+	(*Defer)(nil),                     // 58: seriatim.fsm.Defer
+	(*ReceiveDeferred)(nil),           // 59: seriatim.fsm.ReceiveDeferred
+	(*DeadLetter)(nil),                // 60: seriatim.fsm.DeadLetter
+	(*DeadLetterEntry)(nil),           // 61: seriatim.fsm.DeadLetterEntry
+	(*ForgetDeduplication)(nil),       // 62: seriatim.fsm.ForgetDeduplication
+	(*ReleaseGroup)(nil),              // 63: seriatim.fsm.ReleaseGroup
+	(*CreateAccessKey)(nil),           // 64: seriatim.fsm.CreateAccessKey
+	(*UpdateAccessKey)(nil),           // 65: seriatim.fsm.UpdateAccessKey
+	(*DeleteAccessKey)(nil),           // 66: seriatim.fsm.DeleteAccessKey
+	(*PutUserPolicy)(nil),             // 67: seriatim.fsm.PutUserPolicy
+	(*Quota)(nil),                     // 68: seriatim.fsm.Quota
+	(*CreateAccount)(nil),             // 69: seriatim.fsm.CreateAccount
+	(*SetAccountQuota)(nil),           // 70: seriatim.fsm.SetAccountQuota
+	(*DeleteAccount)(nil),             // 71: seriatim.fsm.DeleteAccount
+	(*SetSealingKey)(nil),             // 72: seriatim.fsm.SetSealingKey
+	(*SealingKeyWrap)(nil),            // 73: seriatim.fsm.SealingKeyWrap
+	(*CommitTransaction)(nil),         // 74: seriatim.fsm.CommitTransaction
+	(*Settlement)(nil),                // 75: seriatim.fsm.Settlement
 }
 var file_fsm_command_proto_depIdxs = []int32{
-	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
-	5,  // 1: seriatim.fsm.CreateQueue.attributes:type_name -> seriatim.fsm.NameValue
-	6,  // 2: seriatim.fsm.CreateQueue.tags:type_name -> seriatim.fsm.Tag
-	5,  // 3: seriatim.fsm.SetQueueAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	6,  // 4: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.Tag
-	16, // 5: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
-	20, // 6: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	19, // 7: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
-	17, // 8: seriatim.fsm.SendEntry.encoded:type_name -> seriatim.fsm.Encoded
-	18, // 9: seriatim.fsm.Encoded.changes:type_name -> seriatim.fsm.PropertyChange
-	22, // 10: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
-	23, // 11: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
-	25, // 12: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettlementOptions
-	23, // 13: seriatim.fsm.SettlementOptions.session:type_name -> seriatim.fsm.SessionRef
-	27, // 14: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	25, // 15: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettlementOptions
-	18, // 16: seriatim.fsm.ChangeMessageVisibility.changes:type_name -> seriatim.fsm.PropertyChange
-	5,  // 17: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
-	6,  // 18: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.Tag
-	5,  // 19: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	6,  // 20: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.Tag
-	5,  // 21: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
-	39, // 22: seriatim.fsm.Subscribe.rules:type_name -> seriatim.fsm.Rule
-	40, // 23: seriatim.fsm.Rule.sql:type_name -> seriatim.fsm.RuleExpression
-	41, // 24: seriatim.fsm.Rule.system:type_name -> seriatim.fsm.RuleParameter
-	41, // 25: seriatim.fsm.Rule.application:type_name -> seriatim.fsm.RuleParameter
-	40, // 26: seriatim.fsm.Rule.action:type_name -> seriatim.fsm.RuleExpression
-	41, // 27: seriatim.fsm.RuleExpression.parameters:type_name -> seriatim.fsm.RuleParameter
-	39, // 28: seriatim.fsm.PutRule.rule:type_name -> seriatim.fsm.Rule
-	47, // 29: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
-	5,  // 30: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	50, // 31: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
-	20, // 32: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	19, // 33: seriatim.fsm.PublishEntry.options:type_name -> seriatim.fsm.SendOptions
-	17, // 34: seriatim.fsm.PublishEntry.encoded:type_name -> seriatim.fsm.Encoded
-	23, // 35: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
-	23, // 36: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
-	23, // 37: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
-	23, // 38: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
-	18, // 39: seriatim.fsm.Defer.changes:type_name -> seriatim.fsm.PropertyChange
-	23, // 40: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
-	23, // 41: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
-	60, // 42: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
-	18, // 43: seriatim.fsm.DeadLetter.changes:type_name -> seriatim.fsm.PropertyChange
-	67, // 44: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
-	67, // 45: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
-	72, // 46: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
-	15, // 47: seriatim.fsm.CommitTransaction.sends:type_name -> seriatim.fsm.SendMessages
-	49, // 48: seriatim.fsm.CommitTransaction.publishes:type_name -> seriatim.fsm.Publish
-	74, // 49: seriatim.fsm.CommitTransaction.settlements:type_name -> seriatim.fsm.Settlement
-	23, // 50: seriatim.fsm.Settlement.session:type_name -> seriatim.fsm.SessionRef
-	18, // 51: seriatim.fsm.Settlement.changes:type_name -> seriatim.fsm.PropertyChange
+	5,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
+	6,  // 1: seriatim.fsm.CreateQueue.attributes:type_name -> seriatim.fsm.NameValue
+	7,  // 2: seriatim.fsm.CreateQueue.tags:type_name -> seriatim.fsm.Tag
+	6,  // 3: seriatim.fsm.SetQueueAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	7,  // 4: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.Tag
+	17, // 5: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
+	21, // 6: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	20, // 7: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
+	18, // 8: seriatim.fsm.SendEntry.encoded:type_name -> seriatim.fsm.Encoded
+	19, // 9: seriatim.fsm.Encoded.changes:type_name -> seriatim.fsm.PropertyChange
+	23, // 10: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
+	24, // 11: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
+	26, // 12: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettlementOptions
+	24, // 13: seriatim.fsm.SettlementOptions.session:type_name -> seriatim.fsm.SessionRef
+	28, // 14: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
+	26, // 15: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettlementOptions
+	19, // 16: seriatim.fsm.ChangeMessageVisibility.changes:type_name -> seriatim.fsm.PropertyChange
+	6,  // 17: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
+	7,  // 18: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.Tag
+	6,  // 19: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	7,  // 20: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.Tag
+	6,  // 21: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
+	40, // 22: seriatim.fsm.Subscribe.rules:type_name -> seriatim.fsm.Rule
+	41, // 23: seriatim.fsm.Rule.sql:type_name -> seriatim.fsm.RuleExpression
+	42, // 24: seriatim.fsm.Rule.system:type_name -> seriatim.fsm.RuleParameter
+	42, // 25: seriatim.fsm.Rule.application:type_name -> seriatim.fsm.RuleParameter
+	41, // 26: seriatim.fsm.Rule.action:type_name -> seriatim.fsm.RuleExpression
+	42, // 27: seriatim.fsm.RuleExpression.parameters:type_name -> seriatim.fsm.RuleParameter
+	40, // 28: seriatim.fsm.PutRule.rule:type_name -> seriatim.fsm.Rule
+	48, // 29: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
+	6,  // 30: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
+	51, // 31: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
+	21, // 32: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	20, // 33: seriatim.fsm.PublishEntry.options:type_name -> seriatim.fsm.SendOptions
+	18, // 34: seriatim.fsm.PublishEntry.encoded:type_name -> seriatim.fsm.Encoded
+	24, // 35: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	24, // 36: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	24, // 37: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	24, // 38: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
+	19, // 39: seriatim.fsm.Defer.changes:type_name -> seriatim.fsm.PropertyChange
+	24, // 40: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
+	24, // 41: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
+	61, // 42: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	19, // 43: seriatim.fsm.DeadLetter.changes:type_name -> seriatim.fsm.PropertyChange
+	68, // 44: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
+	68, // 45: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
+	73, // 46: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	16, // 47: seriatim.fsm.CommitTransaction.sends:type_name -> seriatim.fsm.SendMessages
+	50, // 48: seriatim.fsm.CommitTransaction.publishes:type_name -> seriatim.fsm.Publish
+	75, // 49: seriatim.fsm.CommitTransaction.settlements:type_name -> seriatim.fsm.Settlement
+	24, // 50: seriatim.fsm.Settlement.session:type_name -> seriatim.fsm.SessionRef
+	19, // 51: seriatim.fsm.Settlement.changes:type_name -> seriatim.fsm.PropertyChange
 	52, // [52:52] is the sub-list for method output_type
 	52, // [52:52] is the sub-list for method input_type
 	52, // [52:52] is the sub-list for extension type_name
@@ -5305,7 +5361,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   75,
+			NumMessages:   76,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -561,6 +561,7 @@ type QueueRecord struct {
 	FiredSequence uint64                 `protobuf:"varint,12,opt,name=fired_sequence,json=firedSequence" json:"fired_sequence,omitempty"`
 	LastLock      uint64                 `protobuf:"varint,13,opt,name=last_lock,json=lastLock" json:"last_lock,omitempty"`
 	ForgotAt      int64                  `protobuf:"varint,14,opt,name=forgot_at,json=forgotAt" json:"forgot_at,omitempty"`
+	UsedAt        int64                  `protobuf:"varint,15,opt,name=used_at,json=usedAt" json:"used_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -693,6 +694,13 @@ func (x *QueueRecord) GetForgotAt() int64 {
 	return 0
 }
 
+func (x *QueueRecord) GetUsedAt() int64 {
+	if x != nil {
+		return x.UsedAt
+	}
+	return 0
+}
+
 type QueueAttributes struct {
 	state                   protoimpl.MessageState `protogen:"open.v1"`
 	Fifo                    bool                   `protobuf:"varint,1,opt,name=fifo" json:"fifo,omitempty"`
@@ -722,6 +730,7 @@ type QueueAttributes struct {
 	SizeMegabytesMax        int64                  `protobuf:"varint,27,opt,name=size_megabytes_max,json=sizeMegabytesMax" json:"size_megabytes_max,omitempty"`
 	ForwardTo               string                 `protobuf:"bytes,28,opt,name=forward_to,json=forwardTo" json:"forward_to,omitempty"`
 	ForwardDeadLetters      string                 `protobuf:"bytes,29,opt,name=forward_dead_letters,json=forwardDeadLetters" json:"forward_dead_letters,omitempty"`
+	AutoDeleteSeconds       int64                  `protobuf:"varint,30,opt,name=auto_delete_seconds,json=autoDeleteSeconds" json:"auto_delete_seconds,omitempty"`
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -943,6 +952,13 @@ func (x *QueueAttributes) GetForwardDeadLetters() string {
 		return x.ForwardDeadLetters
 	}
 	return ""
+}
+
+func (x *QueueAttributes) GetAutoDeleteSeconds() int64 {
+	if x != nil {
+		return x.AutoDeleteSeconds
+	}
+	return 0
 }
 
 type Encryption struct {
@@ -2014,6 +2030,7 @@ type TopicRecord struct {
 	DeadBefore    int64                  `protobuf:"varint,10,opt,name=dead_before,json=deadBefore" json:"dead_before,omitempty"`
 	ArchivedSince int64                  `protobuf:"varint,11,opt,name=archived_since,json=archivedSince" json:"archived_since,omitempty"`
 	ForgotAt      int64                  `protobuf:"varint,12,opt,name=forgot_at,json=forgotAt" json:"forgot_at,omitempty"`
+	UsedAt        int64                  `protobuf:"varint,13,opt,name=used_at,json=usedAt" json:"used_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2132,6 +2149,13 @@ func (x *TopicRecord) GetForgotAt() int64 {
 	return 0
 }
 
+func (x *TopicRecord) GetUsedAt() int64 {
+	if x != nil {
+		return x.UsedAt
+	}
+	return 0
+}
+
 type TopicAttributes struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Fifo             bool                   `protobuf:"varint,1,opt,name=fifo" json:"fifo,omitempty"`
@@ -2153,6 +2177,7 @@ type TopicAttributes struct {
 	TimeToLiveSeconds  int64               `protobuf:"varint,16,opt,name=time_to_live_seconds,json=timeToLiveSeconds" json:"time_to_live_seconds,omitempty"`
 	Status             uint32              `protobuf:"varint,17,opt,name=status" json:"status,omitempty"`
 	SizeMegabytesMax   int64               `protobuf:"varint,18,opt,name=size_megabytes_max,json=sizeMegabytesMax" json:"size_megabytes_max,omitempty"`
+	AutoDeleteSeconds  int64               `protobuf:"varint,19,opt,name=auto_delete_seconds,json=autoDeleteSeconds" json:"auto_delete_seconds,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2309,6 +2334,13 @@ func (x *TopicAttributes) GetStatus() uint32 {
 func (x *TopicAttributes) GetSizeMegabytesMax() int64 {
 	if x != nil {
 		return x.SizeMegabytesMax
+	}
+	return 0
+}
+
+func (x *TopicAttributes) GetAutoDeleteSeconds() int64 {
+	if x != nil {
+		return x.AutoDeleteSeconds
 	}
 	return 0
 }
@@ -3362,7 +3394,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x05moved\x18\b \x01(\x03R\x05moved\x12\x17\n" +
 	"\ato_move\x18\t \x01(\x03R\x06toMove\x12%\n" +
 	"\x0efailure_reason\x18\n" +
-	" \x01(\tR\rfailureReason\"\xeb\x03\n" +
+	" \x01(\tR\rfailureReason\"\x84\x04\n" +
 	"\vQueueRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12=\n" +
@@ -3383,7 +3415,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\bfired_at\x18\v \x01(\x03R\afiredAt\x12%\n" +
 	"\x0efired_sequence\x18\f \x01(\x04R\rfiredSequence\x12\x1b\n" +
 	"\tlast_lock\x18\r \x01(\x04R\blastLock\x12\x1b\n" +
-	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\"\xb3\t\n" +
+	"\tforgot_at\x18\x0e \x01(\x03R\bforgotAt\x12\x17\n" +
+	"\aused_at\x18\x0f \x01(\x03R\x06usedAt\"\xe3\t\n" +
 	"\x0fQueueAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12#\n" +
 	"\rdelay_seconds\x18\x02 \x01(\x03R\fdelaySeconds\x120\n" +
@@ -3418,7 +3451,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x12size_megabytes_max\x18\x1b \x01(\x03R\x10sizeMegabytesMax\x12\x1d\n" +
 	"\n" +
 	"forward_to\x18\x1c \x01(\tR\tforwardTo\x120\n" +
-	"\x14forward_dead_letters\x18\x1d \x01(\tR\x12forwardDeadLetters\"\x84\x01\n" +
+	"\x14forward_dead_letters\x18\x1d \x01(\tR\x12forwardDeadLetters\x12.\n" +
+	"\x13auto_delete_seconds\x18\x1e \x01(\x03R\x11autoDeleteSeconds\"\x84\x01\n" +
 	"\n" +
 	"Encryption\x12)\n" +
 	"\x11kms_master_key_id\x18\x01 \x01(\tR\x0ekmsMasterKeyId\x12*\n" +
@@ -3534,7 +3568,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"u\n" +
 	"\x0fScheduledRecord\x12%\n" +
 	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
-	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"\xa9\x03\n" +
+	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"\xc2\x03\n" +
 	"\vTopicRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03arn\x18\x02 \x01(\tR\x03arn\x12 \n" +
@@ -3553,7 +3587,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	" \x01(\x03R\n" +
 	"deadBefore\x12%\n" +
 	"\x0earchived_since\x18\v \x01(\x03R\rarchivedSince\x12\x1b\n" +
-	"\tforgot_at\x18\f \x01(\x03R\bforgotAt\"\xef\x05\n" +
+	"\tforgot_at\x18\f \x01(\x03R\bforgotAt\x12\x17\n" +
+	"\aused_at\x18\r \x01(\x03R\x06usedAt\"\x9f\x06\n" +
 	"\x0fTopicAttributes\x12\x12\n" +
 	"\x04fifo\x18\x01 \x01(\bR\x04fifo\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x16\n" +
@@ -3576,7 +3611,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"serviceBus\x12/\n" +
 	"\x14time_to_live_seconds\x18\x10 \x01(\x03R\x11timeToLiveSeconds\x12\x16\n" +
 	"\x06status\x18\x11 \x01(\rR\x06status\x12,\n" +
-	"\x12size_megabytes_max\x18\x12 \x01(\x03R\x10sizeMegabytesMax\"y\n" +
+	"\x12size_megabytes_max\x18\x12 \x01(\x03R\x10sizeMegabytesMax\x12.\n" +
+	"\x13auto_delete_seconds\x18\x13 \x01(\x03R\x11autoDeleteSeconds\"y\n" +
 	"\x10DeliveryFeedback\x12!\n" +
 	"\fsuccess_role\x18\x01 \x01(\tR\vsuccessRole\x12!\n" +
 	"\ffailure_role\x18\x02 \x01(\tR\vfailureRole\x12\x1f\n" +

@@ -255,11 +255,18 @@ var AccountRecordCodec = Codec[access.Account]{SizeAccountRecord, AppendAccountR
 
 // SizeAdvanceClock returns how many bytes AppendAdvanceClock appends.
 func SizeAdvanceClock(m *queue.AdvanceClock) (n int) {
+	if m.LeadingSince != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.LeadingSince))
+	}
 	return n
 }
 
 // AppendAdvanceClock appends the encoded m to b.
 func AppendAdvanceClock(b []byte, m *queue.AdvanceClock) []byte {
+	if m.LeadingSince != 0 {
+		b = append(b, 0x8)
+		b = protowire.AppendVarint(b, uint64(m.LeadingSince))
+	}
 	return b
 }
 
@@ -267,6 +274,8 @@ func AppendAdvanceClock(b []byte, m *queue.AdvanceClock) []byte {
 func ReadAdvanceClock(r Reader, m *queue.AdvanceClock) error {
 	for r.next() {
 		switch r.tag {
+		case 8: // leading_since
+			m.LeadingSince = logtime.Timestamp(r.number())
 		default:
 			r.skip()
 		}
@@ -3280,6 +3289,39 @@ func ReadNameValue(r Reader, m *attributes.Attribute) error {
 // NameValueCodec has the three functions for a table.
 var NameValueCodec = Codec[attributes.Attribute]{SizeNameValue, AppendNameValue, ReadNameValue}
 
+// SizeNoteUse returns how many bytes AppendNoteUse appends.
+func SizeNoteUse(m *queue.NoteUse) (n int) {
+	if m.Queue != "" {
+		n += 1 + protowire.SizeBytes(len(m.Queue))
+	}
+	return n
+}
+
+// AppendNoteUse appends the encoded m to b.
+func AppendNoteUse(b []byte, m *queue.NoteUse) []byte {
+	if m.Queue != "" {
+		b = append(b, 0xa)
+		b = protowire.AppendString(b, m.Queue)
+	}
+	return b
+}
+
+// ReadNoteUse decodes a message into m. The fields in it replace those of m.
+func ReadNoteUse(r Reader, m *queue.NoteUse) error {
+	for r.next() {
+		switch r.tag {
+		case 10: // queue
+			m.Queue = r.text()
+		default:
+			r.skip()
+		}
+	}
+	return r.err
+}
+
+// NoteUseCodec has the three functions for a table.
+var NoteUseCodec = Codec[queue.NoteUse]{SizeNoteUse, AppendNoteUse, ReadNoteUse}
+
 // SizeOutboxRecord returns how many bytes AppendOutboxRecord appends.
 func SizeOutboxRecord(m *queue.OutboxRecord) (n int) {
 	if m.Subscription != 0 {
@@ -4208,6 +4250,9 @@ func SizeQueueAttributes(m *attributes.Queue) (n int) {
 	if m.ForwardDeadLetters != "" {
 		n += 2 + protowire.SizeBytes(len(m.ForwardDeadLetters))
 	}
+	if m.AutoDeleteSeconds != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.AutoDeleteSeconds))
+	}
 	return n
 }
 
@@ -4309,6 +4354,10 @@ func AppendQueueAttributes(b []byte, m *attributes.Queue) []byte {
 		b = append(b, 0xea, 0x1)
 		b = protowire.AppendString(b, m.ForwardDeadLetters)
 	}
+	if m.AutoDeleteSeconds != 0 {
+		b = append(b, 0xf0, 0x1)
+		b = protowire.AppendVarint(b, uint64(m.AutoDeleteSeconds))
+	}
 	return b
 }
 
@@ -4378,6 +4427,8 @@ func ReadQueueAttributes(r Reader, m *attributes.Queue) error {
 			m.ForwardTo = r.text()
 		case 234: // forward_dead_letters
 			m.ForwardDeadLetters = r.text()
+		case 240: // auto_delete_seconds
+			m.AutoDeleteSeconds = int64(r.number())
 		default:
 			r.skip()
 		}
@@ -4463,6 +4514,9 @@ func SizeQueueRecord(m *queue.QueueRecord) (n int) {
 	if m.ForgotAt != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.ForgotAt))
 	}
+	if m.UsedAt != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.UsedAt))
+	}
 	return n
 }
 
@@ -4524,6 +4578,10 @@ func AppendQueueRecord(b []byte, m *queue.QueueRecord) []byte {
 		b = append(b, 0x70)
 		b = protowire.AppendVarint(b, uint64(m.ForgotAt))
 	}
+	if m.UsedAt != 0 {
+		b = append(b, 0x78)
+		b = protowire.AppendVarint(b, uint64(m.UsedAt))
+	}
 	return b
 }
 
@@ -4567,6 +4625,8 @@ func ReadQueueRecord(r Reader, m *queue.QueueRecord) error {
 			m.LastLock = uint64(r.number())
 		case 112: // forgot_at
 			m.ForgotAt = logtime.Timestamp(r.number())
+		case 120: // used_at
+			m.UsedAt = logtime.Timestamp(r.number())
 		default:
 			r.skip()
 		}
@@ -8162,6 +8222,9 @@ func SizeTopicAttributes(m *attributes.Topic) (n int) {
 	if m.SizeMegabytesMax != 0 {
 		n += 2 + protowire.SizeVarint(uint64(m.SizeMegabytesMax))
 	}
+	if m.AutoDeleteSeconds != 0 {
+		n += 2 + protowire.SizeVarint(uint64(m.AutoDeleteSeconds))
+	}
 	return n
 }
 
@@ -8236,6 +8299,10 @@ func AppendTopicAttributes(b []byte, m *attributes.Topic) []byte {
 		b = append(b, 0x90, 0x1)
 		b = protowire.AppendVarint(b, uint64(m.SizeMegabytesMax))
 	}
+	if m.AutoDeleteSeconds != 0 {
+		b = append(b, 0x98, 0x1)
+		b = protowire.AppendVarint(b, uint64(m.AutoDeleteSeconds))
+	}
 	return b
 }
 
@@ -8290,6 +8357,8 @@ func ReadTopicAttributes(r Reader, m *attributes.Topic) error {
 			m.Status = attributes.Status(r.narrow(255, "status"))
 		case 144: // size_megabytes_max
 			m.SizeMegabytesMax = int64(r.number())
+		case 152: // auto_delete_seconds
+			m.AutoDeleteSeconds = int64(r.number())
 		default:
 			r.skip()
 		}
@@ -8369,6 +8438,9 @@ func SizeTopicRecord(m *queue.TopicRecord) (n int) {
 	if m.ForgotAt != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.ForgotAt))
 	}
+	if m.UsedAt != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.UsedAt))
+	}
 	return n
 }
 
@@ -8422,6 +8494,10 @@ func AppendTopicRecord(b []byte, m *queue.TopicRecord) []byte {
 		b = append(b, 0x60)
 		b = protowire.AppendVarint(b, uint64(m.ForgotAt))
 	}
+	if m.UsedAt != 0 {
+		b = append(b, 0x68)
+		b = protowire.AppendVarint(b, uint64(m.UsedAt))
+	}
 	return b
 }
 
@@ -8461,6 +8537,8 @@ func ReadTopicRecord(r Reader, m *queue.TopicRecord) error {
 			m.ArchivedSince = logtime.Timestamp(r.number())
 		case 96: // forgot_at
 			m.ForgotAt = logtime.Timestamp(r.number())
+		case 104: // used_at
+			m.UsedAt = logtime.Timestamp(r.number())
 		default:
 			r.skip()
 		}

@@ -58,6 +58,7 @@ var messages = []messageCode{
 	messageOf("seriatim.fsm.MoveTaskStarted", MoveTaskStartedCodec),
 	messageOf("seriatim.fsm.MovedEntry", MovedEntryCodec),
 	messageOf("seriatim.fsm.NameValue", NameValueCodec),
+	messageOf("seriatim.fsm.NoteUse", NoteUseCodec),
 	messageOf("seriatim.fsm.OutboxRecord", OutboxRecordCodec),
 	messageOf("seriatim.fsm.PropertyChange", PropertyChangeCodec),
 	messageOf("seriatim.fsm.Publication", PublicationCodec),

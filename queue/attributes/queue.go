@@ -44,6 +44,7 @@ type Queue struct {
 	SizeMegabytesMax        int64  // MaxSizeInMegabytes; 0: no limit
 	ForwardTo               string // a queue, or with a prefix a topic; empty: none
 	ForwardDeadLetters      string // ForwardDeadLetteredMessagesTo
+	AutoDeleteSeconds       int64  // AutoDeleteOnIdleSeconds; 0: never
 	Profile                 Profile
 	// Extensions records which extension attributes were set, or preset by a profile: only those
 	// are listed (decision 20).
@@ -187,6 +188,7 @@ const (
 	extensionSizeMax         ExtensionSet = 1 << 18
 	extensionForwardTo       ExtensionSet = 1 << 19
 	extensionForwardDead     ExtensionSet = 1 << 20
+	extensionAutoDelete      ExtensionSet = 1 << 21
 )
 
 // Defaults. MaximumMessageSize is that of AWS since August 2025; the windows are the five minutes

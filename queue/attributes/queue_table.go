@@ -12,6 +12,7 @@ import (
 
 // Names of the queue attributes that rules mention beside their row.
 const (
+	nameAutoDelete           = "AutoDeleteOnIdleSeconds"
 	nameContentMode          = "ContentDeduplicationMode"
 	nameDeadLetterKeepsID    = "DeadLetterKeepsDeduplicationId"
 	nameDeduplicationEnabled = "DeduplicationEnabled"
@@ -63,7 +64,10 @@ const (
 	entriesMaxMax = 1_000_000_000_000
 	// sizeMegabytesMax is a terabyte. A megabyte has 1024 kilobytes, as in Service Bus.
 	sizeMegabytesMax = 1 << 20
-	megabyteShift    = 20
+	// autoDeleteSecondsMin is that of Service Bus, autoDeleteSecondsMax a hundred years.
+	autoDeleteSecondsMin = 300
+	autoDeleteSecondsMax = 3_155_760_000
+	megabyteShift        = 20
 )
 
 // Values of attributes, with the format version that introduced them, by the number of the value.
@@ -82,6 +86,11 @@ func ScopeName(s deduplication.Scope) string { return scopes[s].text }
 
 // queueTable holds the attributes of queues that can be set.
 var queueTable = newTable(false,
+	row(nameAutoDelete, 1, onAny,
+		"Seconds without use after which the queue is deleted with its messages and built-in dead-letter queues. Every request for "+
+			"messages of these queues and every change is a use. A queue with scheduled messages or `ForwardTo` is in use. "+
+			"`0` means never.",
+		autoDelete(func(a *Queue) *int64 { return &a.AutoDeleteSeconds })).as(extensionAutoDelete),
 	row(nameProfile, 1, onAny,
 		"Presets other attributes as AWS SQS (`aws`), Yandex Message Queue (`ymq`) or Azure Service Bus (`servicebus`) has them.",
 		choice(profiles, ProfileAWS, func(a *Queue) *Profile { return &a.Profile })).as(extensionProfile).atCreation(),

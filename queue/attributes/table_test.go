@@ -20,7 +20,7 @@ func TestQueueTableIsComplete(t *testing.T) {
 			t.Errorf("%s: only extension attributes are fixed by the table", r.name)
 		}
 	}
-	if want := ExtensionSet(1<<21-1) &^ extensionTopicScope; seen != want {
+	if want := ExtensionSet(1<<22-1) &^ extensionTopicScope; seen != want {
 		t.Errorf("extension bits in use: %b, want %b", seen, want)
 	}
 }
@@ -28,7 +28,7 @@ func TestQueueTableIsComplete(t *testing.T) {
 func TestKnownAttribute(t *testing.T) {
 	known := []string{
 		"ApproximateNumberOfMessagesDeferred",
-		"All", "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed",
+		"All", "AutoDeleteOnIdleSeconds", "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed",
 		"ApproximateNumberOfMessagesNotVisible", "CompatibilityProfile", "ContentBasedDeduplication",
 		"ContentDeduplicationMode", "CreatedTimestamp", "DeadLetterKeepsDeduplicationId", "DeadLetterOnExpiration",
 		"DeduplicationEnabled", "DeduplicationScope", "DeduplicationWindowSeconds", "DefaultTimeToLiveSeconds", "DelaySeconds",

@@ -31,6 +31,7 @@ type Topic struct {
 	TimeToLiveSeconds  int64 // DefaultTimeToLiveSeconds; 0: as the queues say
 	Status             Status
 	SizeMegabytesMax   int64 // MaxSizeInMegabytes; 0: no limit
+	AutoDeleteSeconds  int64 // AutoDeleteOnIdleSeconds; 0: never
 	// Extensions records which extension attributes were set: only those are listed, as on queues.
 	Extensions ExtensionSet
 }

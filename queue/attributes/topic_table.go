@@ -35,6 +35,11 @@ const (
 
 // topicTable holds the attributes of topics that can be set.
 var topicTable = newTable(true, append(feedbackRows(),
+	row(nameAutoDelete, 1, onAny,
+		"Seconds without use after which the topic is deleted with its subscriptions. A publish, a change, and a use of the queue of a "+
+			"Service Bus subscription are uses. These queues are deleted, too. A topic with an archive or scheduled messages stays. "+
+			"`0` means never.",
+		autoDelete(func(a *Topic) *int64 { return &a.AutoDeleteSeconds })).as(extensionAutoDelete),
 	row("ArchivePolicy", 1, onFIFO,
 		"Keeps published messages for a number of days, so that a subscription can replay them. `{}` removes the archive.",
 		archiveValue()).losing(losesArchive),

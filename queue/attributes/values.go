@@ -23,6 +23,21 @@ func window[T any](highest int64, field func(*T) *int64) attribute[T] {
 	return r
 }
 
+// autoDelete is a number of seconds, or 0.
+func autoDelete[T any](field func(*T) *int64) attribute[T] {
+	r := number(autoDeleteSecondsMin, autoDeleteSecondsMax, field)
+	parse := r.parse
+	r.parse = func(a *T, s setting) *refusal.Error {
+		if s.value == "0" {
+			*field(a) = 0
+			return nil
+		}
+		return parse(a, s)
+	}
+	r.takes = takesText("0 or " + strconv.Itoa(autoDeleteSecondsMin) + " to " + strconv.Itoa(autoDeleteSecondsMax))
+	return r
+}
+
 func between[T any](lowest func(Assignment) int64, highest int64, field func(*T) *int64) attribute[T] {
 	return attribute[T]{
 		parse: func(a *T, s setting) *refusal.Error {

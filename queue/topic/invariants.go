@@ -21,6 +21,9 @@ func (r *Registry) Compare(other *Registry) error {
 	if have, want := r.due.Items(), other.due.Items(); !slices.Equal(have, want) {
 		return fmt.Errorf("publications are due at %v, the records give %v", have, want)
 	}
+	if have, want := r.idle.Items(), other.idle.Items(); !slices.Equal(have, want) {
+		return fmt.Errorf("topics are idle at %v, the records give %v", have, want)
+	}
 	if have, want := r.Replays(), other.Replays(); !slices.Equal(have, want) {
 		return fmt.Errorf("replays run for the subscriptions %v, the records give %v", have, want)
 	}

@@ -18,6 +18,7 @@ type Registry struct {
 	fifo          int                        // number of FIFO topics
 	deadlines     *btree.BTreeG[deadline]
 	due           *btree.BTreeG[deadline] // topics by their first scheduled publication
+	idle          *btree.BTreeG[deadline] // topics that are deleted when they are idle
 	generation    uint64
 	sum           statehash.Sum
 	bytes         int64
@@ -60,6 +61,7 @@ func NewRegistry() Registry {
 		pending:       newTimedTree(),
 		deadlines:     btree.NewBTreeGOptions(deadline.less, btree.Options{NoLocks: true}),
 		due:           btree.NewBTreeGOptions(deadline.less, btree.Options{NoLocks: true}),
+		idle:          btree.NewBTreeGOptions(deadline.less, btree.Options{NoLocks: true}),
 	}
 }
 
@@ -124,6 +126,9 @@ func (r *Registry) Remove(t *Topic) {
 	}
 	if t.due != 0 {
 		r.due.Delete(deadline{t.due, t.Name})
+	}
+	if t.idle != 0 {
+		r.idle.Delete(deadline{t.idle, t.Name})
 	}
 	r.sum.Sub(t.sums.counted)
 	r.bytes -= t.sums.countedBytes
@@ -197,6 +202,7 @@ func (r *Registry) updateDeadline(t *Topic) {
 		due = first.content.Timestamp
 	}
 	move(r.due, &t.due, due, t.Name)
+	move(r.idle, &t.idle, t.idleDeadline(), t.Name)
 }
 
 // move changes the entry of a topic in an index; zero is no entry.
@@ -212,8 +218,8 @@ func move(index *btree.BTreeG[deadline], entry *logtime.Timestamp, to logtime.Ti
 	}
 }
 
-// Deadline returns the next time at which a topic has something to forget or to publish, or an
-// unconfirmed subscription must be removed; zero if never.
+// Deadline returns the next time at which a topic has something to forget or to publish or is idle, or
+// an unconfirmed subscription must be removed; zero if never.
 func (r *Registry) Deadline() (next logtime.Timestamp) {
 	earlier := func(at logtime.Timestamp, ok bool) {
 		if ok && (next == 0 || at < next) {
@@ -224,9 +230,17 @@ func (r *Registry) Deadline() (next logtime.Timestamp) {
 	earlier(forget.at, ok)
 	due, ok := r.due.Min()
 	earlier(due.at, ok)
+	idle, ok := r.idle.Min()
+	earlier(idle.at, ok)
 	unconfirmed, ok := r.pending.Min()
 	earlier(unconfirmed.at, ok)
 	return next
+}
+
+// Idle returns the first topic that may be idle.
+func (r *Registry) Idle(now logtime.Timestamp) (name string, ok bool) {
+	first, ok := r.idle.Min()
+	return first.name, ok && first.at <= now
 }
 
 // Due reports whether a scheduled publication is due.

@@ -24,7 +24,9 @@ type Topic struct {
 	// Unsubscribed counts removed subscriptions (SubscriptionsDeleted).
 	Unsubscribed uint64
 	// ForgotAt is the last time an id was forgotten by command, zero: never.
-	ForgotAt      logtime.Timestamp
+	ForgotAt logtime.Timestamp
+	// UsedAt is the last use by a client, from which the time until the topic is idle counts.
+	UsedAt        logtime.Timestamp
 	Deduplication deduplication.Deduplicator
 
 	archive       archive
@@ -38,6 +40,7 @@ type Topic struct {
 	generation    uint64
 	deadline      logtime.Timestamp // as in Registry.deadlines, zero if absent
 	due           logtime.Timestamp // as in Registry.due, zero if absent
+	idle          logtime.Timestamp // as in Registry.idle, zero if absent
 }
 
 // sums holds the topic's share of the state hash.
@@ -131,7 +134,7 @@ func (t *Topic) headerSum(k statehash.Key) statehash.Sum {
 func (t *Topic) countersSum(k statehash.Key) statehash.Sum {
 	var buf [64]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindTopicCounters).Num(t.Incarnation).Num(t.LastSequence)
-	r = r.Num(t.Unsubscribed).Num(uint64(t.Deduplication.DeadBefore()))
+	r = r.Num(t.Unsubscribed).Num(uint64(t.Deduplication.DeadBefore())).Time(t.UsedAt)
 	if t.archive.since != 0 || t.ForgotAt != 0 {
 		r = r.Time(t.archive.since).Time(t.ForgotAt)
 	}
@@ -185,6 +188,24 @@ const (
 func (t *Topic) size() int64 {
 	return topicOverhead + t.sums.bytes + int64(t.Attributes.TextBytes()) + int64(t.Deduplication.Len())*deduplicationOverhead +
 		int64(t.Archived())*archivedOverhead + int64(t.ScheduledLen())*scheduledOverhead
+}
+
+// IdleEnd returns when a queue or topic that was last used at a time is deleted because it is idle for a
+// number of seconds. It is later by the time for which a use is not noted.
+func IdleEnd(used logtime.Timestamp, seconds int64) logtime.Timestamp {
+	return used.Add(logtime.Seconds(seconds) + UnnotedUse(seconds))
+}
+
+// UnnotedUse is the time after a use for which a read of an entity that is deleted after a number of
+// seconds needs no entry in the log.
+func UnnotedUse(seconds int64) logtime.Duration { return logtime.Seconds(seconds) / 10 }
+
+// idleDeadline returns when the topic is idle, unless it is used until then; zero if never.
+func (t *Topic) idleDeadline() logtime.Timestamp {
+	if t.Attributes.AutoDeleteSeconds == 0 || t.Attributes.Archive.Text != "" || t.ScheduledLen() > 0 {
+		return 0
+	}
+	return IdleEnd(t.UsedAt, t.Attributes.AutoDeleteSeconds)
 }
 
 // forgetStep rounds up the deadlines of expired ids, so that an idle cluster forgets many of them

@@ -69,6 +69,9 @@ func (o *Oracle) Check(at int64, cmd queue.Command, result queue.Result, refusal
 	o.Model.Advance(at)
 	o.Model.Leave(refusedEarly(cmd))
 	want, d := o.check(cmd, result, refusal)
+	if refusal == nil {
+		o.Model.Use(cmd.QueueName())
+	}
 	o.Model.Forward()
 	want.Deliveries = o.Model.Deliveries()
 	return want, d
@@ -97,6 +100,8 @@ func (o *Oracle) check(cmd queue.Command, result queue.Result, refusal *queue.Er
 		return Answer{}, nil
 	case *queue.AdvanceClock:
 		o.Model.Tick()
+		o.Model.Forward()
+		o.Model.DeleteIdle(int64(c.LeadingSince))
 		return Answer{}, nil
 	case *queue.SetQueuePolicy:
 		if refusal == nil {

@@ -73,6 +73,12 @@ type testNode struct {
 	// submit, if set, replaces Submit. It may call next, which submits to the node.
 	submit atomic.Pointer[func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error)]
 	fail   atomic.Pointer[error] // the error of every call
+	noted  atomic.Int64          // calls of NoteUse
+}
+
+func (n *testNode) NoteUse(ctx context.Context, name string) error {
+	n.noted.Add(1)
+	return n.Node.NoteUse(ctx, name)
 }
 
 func (n *testNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Reply, error) {

@@ -29,7 +29,7 @@ var states = map[string]seriatimpb.MessageState{
 	"deferred":  seriatimpb.MessageState_MESSAGE_STATE_DEFERRED,
 }
 
-// Peek reads messages and changes nothing.
+// Peek reads messages and changes none of them.
 func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seriatimpb.PeekResponse, error) {
 	c := callOf(ctx)
 	limit, from, err := c.page(ctx, in)
@@ -49,6 +49,7 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 	if err != nil {
 		return nil, err
 	}
+	_ = c.server.Node.NoteUse(ctx, c.queue) // it does not concern the reader
 	out := &seriatimpb.PeekResponse{}
 	var total int64
 	for i := range found {

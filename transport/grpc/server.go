@@ -31,6 +31,8 @@ import (
 // for concurrent use. Errors are those of service.Node.
 type Node interface {
 	service.Node
+	// NoteUse notes that a client reads a queue.
+	NoteUse(ctx context.Context, queue string) error
 	// EncryptsAtRest reports whether all nodes encrypt what they write to their disks.
 	EncryptsAtRest() bool
 	// Receive executes a receive that waits for messages; a negative wait

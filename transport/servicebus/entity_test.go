@@ -71,6 +71,16 @@ func TestDisabledTopic(t *testing.T) {
 	}
 }
 
+// A peek is a use of a queue that is deleted when it is idle.
+func TestPeekIsAUse(t *testing.T) {
+	f := newFixture(t, nil)
+	s, path := f.session(), f.create(plain, queue.Attribute{Name: "AutoDeleteOnIdleSeconds", Value: "300"})
+	f.manage(s, path+"/$management").want(204, "peek-message", map[string]any{"from-sequence-number": int64(0), "message-count": int32(1)})
+	if got := f.node.noted.Load(); got != 1 {
+		t.Errorf("noted %d times", got)
+	}
+}
+
 // Sends beyond the size of a queue or topic are refused. Its size has room again when messages are gone.
 func TestSize(t *testing.T) {
 	f := newFixture(t, nil)

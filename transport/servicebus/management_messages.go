@@ -79,6 +79,7 @@ func (m *managed) peek() (wire.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = m.call.server.Node.NoteUse(m.call.ctx, m.call.queue) // it does not concern the reader
 	return encodePeeked(found, bodies)
 }
 

@@ -21,6 +21,8 @@ import (
 // service.Node.
 type Node interface {
 	service.Node
+	// NoteUse notes that a client reads a queue.
+	NoteUse(ctx context.Context, queue string) error
 	// Receive executes a receive that waits for messages.
 	Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error)
 	// AcceptSession locks a session. If the command names none, it waits up to wait for a free one.

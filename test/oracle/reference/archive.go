@@ -163,6 +163,7 @@ func (b *Broker) ReplayStep(subscription, most int) (r Replayed) {
 	if t == nil || !s.settings.replay.Running() {
 		return r
 	}
+	t.usedAt = b.now
 	if b.queues[s.Queue] == nil {
 		s.settings.replay.Status = "Failed"
 		return r

@@ -53,6 +53,7 @@ type Queue struct {
 	forgot   bool
 	// changedAt is the time of the creation or the last change of attributes.
 	changedAt int64
+	usedAt    int64 // by a client
 }
 
 // Error is a refusal. If Text is empty, the specification does not define the text.
@@ -135,6 +136,7 @@ func (b *Broker) Queue(name string) *Queue { return b.queues[name] }
 func (b *Broker) addQueue(name string, fifo bool, s Settings) *Queue {
 	q := &Queue{
 		Name: name, FIFO: fifo, Settings: s, Tags: map[string]string{}, sessions: map[string]*session{}, changedAt: b.now,
+		usedAt: b.now,
 	}
 	q.history.rules = &q.Settings.Deduplication
 	b.queues[name] = q
@@ -185,10 +187,8 @@ func (b *Broker) DeleteQueue(name string) *Error {
 		return err
 	}
 	b.Forward()
-	forget(b.queues[name].messages)
-	delete(b.queues, name)
+	b.drop(b.queues[name])
 	b.deletedAt[name] = b.now
-	b.tasks = slices.DeleteFunc(b.tasks, func(t *MoveTask) bool { return t.Source == name })
 	return nil
 }
 

@@ -65,6 +65,7 @@ func (b *Broker) Deadlines(q *Queue) []int64 {
 	for _, a := range q.attempts {
 		add(a.at + q.Settings.AttemptWindow*1000)
 	}
+	add(q.idleAt())
 	if q.purged {
 		add(q.purgedAt + coolOffMilliseconds)
 	}
@@ -81,6 +82,9 @@ func (b *Broker) TopicDeadlines(t *Topic) (all []int64) {
 	}
 	for _, a := range t.scheduled {
 		all = append(all, a.At)
+	}
+	if at := t.idleAt(); at > b.now {
+		all = append(all, at)
 	}
 	for _, a := range t.archive {
 		if at := a.At + t.settings.archiveDays*dayMilliseconds; at > b.now {

@@ -90,6 +90,7 @@ func (b *Broker) forwardToQueue(holder *Queue, m *Message, name string) (refused
 		return "QuotaExceededException"
 	}
 	holder.remove(m)
+	to.usedAt = b.now
 	c.ID = b.newMessageID()
 	b.place(to, c, nil, reservedValues{})
 	if detects {
@@ -140,6 +141,7 @@ func (b *Broker) forwardToTopic(holder *Queue, m *Message, name string) (refused
 		return "QuotaExceededException"
 	}
 	holder.remove(m)
+	t.usedAt = b.now
 	b.publish(t, m.Sender, "", e)
 	return ""
 }

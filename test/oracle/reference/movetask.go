@@ -1,5 +1,7 @@
 package reference
 
+import "slices"
+
 // MoveTask moves messages out of a dead-letter queue (sqs.md 2.16).
 type MoveTask struct {
 	ID          int
@@ -111,8 +113,9 @@ func (b *Broker) MoveStep(id int, most int64) (moved int64, running bool) {
 		return 0, false
 	}
 	var previous *Message
+	present := slices.Clone(q.messages) // the use of a target may add dead letters
 	for moved < most {
-		m := b.nextToMove(q, previous)
+		m := b.nextToMove(q, previous, present)
 		if m == nil {
 			break
 		}
@@ -127,11 +130,12 @@ func (b *Broker) MoveStep(id int, most int64) (moved int64, running bool) {
 		}
 		q.remove(m)
 		b.moveBack(target, m)
+		q.usedAt, target.usedAt = b.now, b.now
 		previous = m
 		moved++
 		t.Moved++
 	}
-	if t.Status == "RUNNING" && b.nextToMove(q, nil) == nil {
+	if t.Status == "RUNNING" && b.nextToMove(q, nil, q.messages) == nil {
 		t.Status = "COMPLETED"
 	}
 	return moved, t.Status == "RUNNING"
@@ -139,9 +143,10 @@ func (b *Broker) MoveStep(id int, most int64) (moved int64, running bool) {
 
 // nextToMove returns the message that a receive would deliver first. "Oldest first" is understood
 // as available for the longest time, so that messages an operator has just looked at are moved
-// last. Like a receive, a step continues with the same group as far as it can.
-func (b *Broker) nextToMove(q *Queue, previous *Message) *Message {
-	order := b.servingOrder(q)
+// last. Like a receive, a step continues with the same group as far as it can. It moves messages that were
+// present when it began.
+func (b *Broker) nextToMove(q *Queue, previous *Message, present []*Message) *Message {
+	order := slices.DeleteFunc(b.servingOrder(q), func(part []*Message) bool { return !slices.Contains(present, part[0]) })
 	if previous != nil && previous.Grouped {
 		for _, part := range order {
 			if part[0].Grouped && part[0].Group == previous.Group && q.FIFO {

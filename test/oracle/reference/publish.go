@@ -83,6 +83,7 @@ func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry)
 		return nil, err
 	}
 	var answers []Published
+	t.usedAt = b.now
 	for _, e := range entries {
 		answers = append(answers, b.publish(t, sender, endpoint, e))
 	}

@@ -206,7 +206,7 @@ const (
 
 // PutRule adds or replaces a rule.
 func (b *Broker) PutRule(id int, r Rule, condition int) *Error {
-	_, s := b.subscription(id)
+	t, s := b.subscription(id)
 	if s == nil {
 		return &Error{"NotFound", "Subscription does not exist"}
 	}
@@ -217,6 +217,8 @@ func (b *Broker) PutRule(id int, r Rule, condition int) *Error {
 	case at < 0 && condition == RuleMustExist:
 		return &Error{Code: "RuleNotFound"}
 	}
+	t.usedAt = b.now
+	b.Use(s.Queue)
 	s.rules = slices.Clone(s.rules)
 	if at >= 0 {
 		s.rules[at] = r
@@ -229,7 +231,7 @@ func (b *Broker) PutRule(id int, r Rule, condition int) *Error {
 
 // RemoveRule removes a rule.
 func (b *Broker) RemoveRule(id int, name string) *Error {
-	_, s := b.subscription(id)
+	t, s := b.subscription(id)
 	if s == nil {
 		return &Error{"NotFound", "Subscription does not exist"}
 	}
@@ -237,6 +239,8 @@ func (b *Broker) RemoveRule(id int, name string) *Error {
 	if at < 0 {
 		return &Error{Code: "RuleNotFound"}
 	}
+	t.usedAt = b.now
+	b.Use(s.Queue)
 	s.rules = slices.Delete(slices.Clone(s.rules), at, at+1)
 	return nil
 }

@@ -19,6 +19,7 @@ func (b *Broker) activateScheduled(q *Queue) {
 			return
 		}
 		q.remove(next)
+		q.usedAt = max(q.usedAt, next.DueAt)
 		next.Scheduled = false
 		next.SentAt, next.Prompt = next.DueAt, true
 		b.insert(q, next)
@@ -74,6 +75,7 @@ func (b *Broker) publishScheduled() {
 		}
 		a := of.scheduled[at]
 		of.scheduled = slices.Delete(of.scheduled, at, at+1)
+		of.usedAt = max(of.usedAt, a.At)
 		a.At, a.Number = b.now, b.nextNumber(of)
 		b.deliveries.Scheduled++
 		b.distribute(of, a)
@@ -94,6 +96,7 @@ func (b *Broker) CancelPublish(name string, numbers []int, forgetIDs bool) ([]*E
 	if t == nil {
 		return nil, topicNotFound()
 	}
+	t.usedAt = b.now
 	var answers []*Error
 	for _, number := range numbers {
 		i := t.scheduledAt(number)

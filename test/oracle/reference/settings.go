@@ -19,6 +19,7 @@ type Settings struct {
 	DeadLetterExpired                     bool
 	Status                                string
 	MaxMegabytes                          int64 // 0: no limit
+	AutoDelete                            int64 // seconds; 0: never
 	ForwardTo, ForwardDead                string
 	Profile                               string
 	Redrive                               Redrive
@@ -100,6 +101,7 @@ func (b *Broker) numbers() map[string]number {
 		"ReceiveAttemptWindowSeconds":   {least, 3600, func(s *Settings) *int64 { return &s.AttemptWindow }},
 		"MaxDeduplicationEntries":       {0, 1 << 62, func(s *Settings) *int64 { return &s.MaxEntries }},
 		"DefaultTimeToLiveSeconds":      {0, 922_337_203_685, func(s *Settings) *int64 { return &s.TimeToLive }},
+		"AutoDeleteOnIdleSeconds":       {300, 3_155_760_000, func(s *Settings) *int64 { return &s.AutoDelete }},
 		"MaxSizeInMegabytes":            {0, 1 << 20, func(s *Settings) *int64 { return &s.MaxMegabytes }},
 		"MaxMessagesPerGroupPerReceive": {1, 10, func(s *Settings) *int64 { return &s.PerGroup }},
 	}
@@ -185,7 +187,8 @@ func (b *Broker) assign(s *Settings, name, value string) *Error {
 	bad := &Error{"InvalidAttributeValue", "Invalid value for the parameter " + name + "."}
 	if n, ok := b.numbers()[name]; ok {
 		v, whole := wholeNumber(value)
-		if !whole || v < n.low || v > n.high {
+		never := name == "AutoDeleteOnIdleSeconds" && value == "0"
+		if !whole || (v < n.low || v > n.high) && !never {
 			if strings.HasSuffix(name, "WindowSeconds") {
 				bad.Text = ""
 			}

@@ -95,6 +95,7 @@ func (b *Broker) moveStored(q *Queue, destination string, number int, force bool
 	target, _ := b.find(destination)
 	b.touch(q, m)
 	q.remove(m)
+	target.usedAt = b.now
 	c := &Message{
 		ID: m.ID, Sent: m.Sent, Sender: m.Sender, Group: m.Group, Grouped: m.Grouped,
 		DedupID: m.DedupID, DedupOf: m.DedupOf, Partition: m.Partition, SentAt: b.now,

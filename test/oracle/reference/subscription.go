@@ -60,6 +60,7 @@ func (b *Broker) Subscribe(topic, queue string, given map[string]string, rules [
 	}
 	b.lastSub++
 	t.Subscriptions = append(t.Subscriptions, &Subscription{b.lastSub, queue, wanted, rules})
+	t.usedAt = b.now
 	return b.lastSub, nil
 }
 
@@ -156,6 +157,7 @@ func (b *Broker) subscription(id int) (*Topic, *Subscription) {
 func (b *Broker) Unsubscribe(id int) {
 	if t, s := b.subscription(id); t != nil {
 		t.Subscriptions = slices.DeleteFunc(t.Subscriptions, func(x *Subscription) bool { return x == s })
+		t.usedAt = b.now
 	}
 }
 
@@ -170,7 +172,8 @@ func (b *Broker) SetSubscriptionAttributes(id int, given map[string]string) *Err
 		err = t.mayReplay(given, s.settings.replay.Running())
 	}
 	if err == nil {
-		s.settings = wanted
+		s.settings, t.usedAt = wanted, b.now
+		b.Use(s.Queue)
 	}
 	return err
 }

@@ -19,6 +19,7 @@ type Topic struct {
 	scheduled     []archived      // in the order of acceptance; At is the time of publication
 	archivedSince int64           // nothing before it may be replayed
 	changedAt     int64
+	usedAt        int64 // by a client
 }
 
 // topicSettings contains the attributes of a topic that have rules, and the texts of the others.
@@ -29,6 +30,7 @@ type topicSettings struct {
 	groupOptional, reserved bool
 	profile, status         string
 	maxMegabytes            int64 // 0: no limit
+	autoDelete              int64 // seconds; 0: never
 	inert                   map[string]string
 }
 
@@ -103,6 +105,9 @@ func assignEntity(s *topicSettings, name, value string) (ok bool) {
 	case "MaxSizeInMegabytes":
 		s.maxMegabytes, ok = wholeNumber(value)
 		ok = ok && s.maxMegabytes >= 0 && s.maxMegabytes <= 1<<20
+	case "AutoDeleteOnIdleSeconds":
+		s.autoDelete, ok = wholeNumber(value)
+		ok = ok && (s.autoDelete == 0 || s.autoDelete >= 300 && s.autoDelete <= 3_155_760_000)
 	}
 	return ok
 }
@@ -165,7 +170,7 @@ func (b *Broker) CreateTopic(name, arn string, given, tags map[string]string) *E
 	if t := b.topics[name]; t != nil {
 		return t.confirm(given, tags, wanted)
 	}
-	t := &Topic{Name: name, ARN: arn, FIFO: fifo, Tags: map[string]string{}, settings: wanted, changedAt: b.now}
+	t := &Topic{Name: name, ARN: arn, FIFO: fifo, Tags: map[string]string{}, settings: wanted, changedAt: b.now, usedAt: b.now}
 	t.history.rules = &t.settings.Deduplication
 	maps.Copy(t.Tags, tags)
 	t.archivedSince = b.now
@@ -216,6 +221,8 @@ func (s topicSettings) text(name string) string {
 		return s.status
 	case "MaxSizeInMegabytes":
 		return messageIDText(int(s.maxMegabytes))
+	case "AutoDeleteOnIdleSeconds":
+		return messageIDText(int(s.autoDelete))
 	case "ArchivePolicy":
 		return messageIDText(int(s.archiveDays))
 	}
@@ -235,7 +242,7 @@ func (b *Broker) SetTopicAttributes(name string, given map[string]string) *Error
 	window := wanted.Window
 	wanted.Window = t.settings.Window
 	b.changeArchive(t, wanted.archiveDays)
-	t.settings, t.changedAt = wanted, b.now
+	t.settings, t.changedAt, t.usedAt = wanted, b.now, b.now
 	if window != t.settings.Window {
 		b.changeWindow(&t.history, window)
 	}
@@ -262,13 +269,14 @@ func (b *Broker) SetTopicTags(name string, set map[string]string, remove []strin
 	for _, key := range remove {
 		delete(t.Tags, key)
 	}
+	t.usedAt = b.now
 	return nil
 }
 
 // ChangeTopic records a change of a topic for which the model has no rule.
 func (b *Broker) ChangeTopic(name string) {
 	if t := b.topics[name]; t != nil {
-		t.changedAt = b.now
+		t.changedAt, t.usedAt = b.now, b.now
 	}
 }
 

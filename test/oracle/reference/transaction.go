@@ -56,6 +56,7 @@ func (b *Broker) Commit(t Transaction) (done Committed, err *Error) {
 		b.applySettlement(s)
 	}
 	for _, s := range t.Sends {
+		b.Use(s.Queue)
 		var sent []Sent
 		for _, e := range s.Entries {
 			sent = append(sent, b.accept(b.queues[s.Queue], s.Sender, e))
@@ -63,6 +64,7 @@ func (b *Broker) Commit(t Transaction) (done Committed, err *Error) {
 		done.Sent = append(done.Sent, sent)
 	}
 	for _, p := range t.Publishes {
+		b.topics[p.Topic].usedAt = b.now
 		var published []Published
 		for _, e := range p.Entries {
 			published = append(published, b.publish(b.topics[p.Topic], p.Sender, p.Endpoint, e))
@@ -150,6 +152,7 @@ func (b *Broker) checkSettlement(s Settlement, settled map[*Message]bool) *Error
 
 // applySettlement applies a settlement that checkSettlement accepted.
 func (b *Broker) applySettlement(s Settlement) {
+	b.Use(s.Queue)
 	var entries []*Error
 	var err *Error
 	switch s.How {

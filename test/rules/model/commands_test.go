@@ -41,7 +41,9 @@ func (c setSetting) command(*world) queue.Command {
 	return &queue.SetClusterSetting{Name: c.name, Value: c.value}
 }
 
-func (advance) command(*world) queue.Command { return &queue.AdvanceClock{} }
+func (a advance) command(*world) queue.Command {
+	return &queue.AdvanceClock{LeadingSince: queue.Timestamp(a.since)}
+}
 
 func (c send) command(*world) queue.Command {
 	cmd := &queue.SendMessages{Queue: c.name, SenderID: c.sender, Batch: c.batch, Atomic: c.atomic, RepeatedSince: queue.Timestamp(c.since)}

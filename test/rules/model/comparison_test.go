@@ -115,6 +115,7 @@ func requireReached(t *testing.T, hits map[string]int) {
 		"send entry refused QuotaExceeded", "model.send refused EntityDisabled", "model.receive refused EntityDisabled",
 		"dead letter of forward-transferdlq.fifo", "dead letter of middle-dlq.fifo", "forwarded dead letter",
 		"model.publish refused EntityDisabled", "model.publish refused QuotaExceeded",
+		"idle queue", "idle topic",
 		"model.accept refused SessionCannotBeLocked", "model.setTopic", "model.setSubscription",
 	} {
 		if hits[what] < 20 {

@@ -121,6 +121,9 @@ func stored(b *queue.Broker, name string) []queue.PeekedMessage {
 	return list
 }
 
+// timePasses advances the clock of a copy. Explanations assume that clients use its queues.
+func timePasses(at queue.Timestamp) queue.Command { return &queue.AdvanceClock{LeadingSince: at} }
+
 var asSaid = map[explain.Then]string{
 	explain.Deliver: "delivered as said", explain.DeadLetter: "dead-lettered as said", explain.Enqueue: "enqueued as said",
 	explain.Expire: "expired as said",
@@ -150,7 +153,7 @@ func (w *world) tryMessage(q *reference.Queue, m *queue.PeekedMessage, about fun
 	case e.Then == explain.Nothing && e.Until == 0:
 		return ""
 	case e.Then == explain.Enqueue:
-		if _, refused := b.Apply(at, &queue.AdvanceClock{}); refused != nil {
+		if _, refused := b.Apply(at, timePasses(at)); refused != nil {
 			return refused.Error()
 		}
 	}
@@ -172,8 +175,11 @@ func (w *world) tryAvailable(q *reference.Queue, e *explain.Explanation) string 
 	for _, at := range []queue.Timestamp{e.Until - 1, e.Until} {
 		b := w.copied()
 		before := len(stored(b, q.Name))
-		if _, refused := b.Apply(at, &queue.AdvanceClock{}); refused != nil {
+		if _, refused := b.Apply(at, timePasses(at)); refused != nil {
 			return refused.Error()
+		}
+		if at < e.Until {
+			b.TakeEvents(nil) // of messages that have expired
 		}
 		result, refused := b.Apply(at, &queue.ReceiveMessages{Queue: q.Name})
 		if refused != nil {

@@ -156,7 +156,7 @@ func (g *generator) time() int64 {
 	if g.crowd == crowdLarge {
 		return now + pickOf(g, int64(60_000), 300_000, 600_000)
 	}
-	return now + pickOf(g, int64(60_000), 300_000, 43_200_000, 400_000_000)
+	return now + pickOf(g, int64(60_000), 300_000, 400_000, 400_000, 43_200_000, 400_000_000)
 }
 
 // deadline chooses a future deadline, near ones more often.
@@ -232,6 +232,9 @@ func (g *generator) action() action {
 		return g.move()
 	case n < 955:
 		return setSetting{"aws-cooldowns", pickOf(g, "true", "false")}
+	}
+	if g.oneIn(4) {
+		return advance{since: g.w.model.Now() - int64(g.rng.IntN(600_000))}
 	}
 	return advance{}
 }

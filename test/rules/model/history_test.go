@@ -77,7 +77,7 @@ type (
 	}
 	purgeQueue struct{ name string }
 	setSetting struct{ name, value string }
-	advance    struct{}
+	advance    struct{ since int64 }
 	send       struct {
 		name    string
 		sender  string

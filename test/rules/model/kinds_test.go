@@ -24,6 +24,7 @@ type kind struct {
 	fixed            attributes
 	forward          string // ForwardTo
 	forwardDead      string // ForwardDeadLetteredMessagesTo
+	idle             bool   // AutoDeleteOnIdleSeconds
 }
 
 func arn(name string) string { return arnOf("sqs", name) }
@@ -103,6 +104,10 @@ func allKinds() []kind {
 		{name: "forwarddead.fifo", fifo: true, implicit: true, forwardDead: "deadend.fifo", fixed: attributes{
 			"ImplicitDeadLetterQueue": "true", "DeadLetterOnExpiration": "true", "DefaultTimeToLiveSeconds": "20",
 		}},
+		{name: "idle.fifo", fifo: true, implicit: true, reserved: true, idle: true, fixed: attributes{
+			"ImplicitDeadLetterQueue": "true", "ReservedAttributesEnabled": "true", "AutoDeleteOnIdleSeconds": "300",
+		}},
+		{name: "idle", target: "dead", idle: true, fixed: attributes{"AutoDeleteOnIdleSeconds": "300"}},
 		{name: "self.fifo", fifo: true, dead: true, target: "self.fifo"},
 		{name: "keephistory.fifo", fifo: true, content: true, fixed: attributes{"PurgeClearsDeduplicationHistory": "false"}},
 	}
@@ -241,6 +246,12 @@ func (k kind) change(g *generator) attributes {
 	}
 	if k.name == "end.fifo" && g.oneIn(4) { // a ring
 		a["ForwardTo"] = pickOf(g, "", "", "", "forward.fifo", "middle.fifo")
+	}
+	if k.idle && g.oneIn(3) {
+		a["AutoDeleteOnIdleSeconds"] = pickOf(g, "0", "299", "300", "300", "301", "600")
+	}
+	if k.idle && k.fifo && g.oneIn(6) {
+		a["ForwardTo"] = pickOf(g, "", "", "dead.fifo")
 	}
 	if k.forwardDead != "" && g.oneIn(4) {
 		a["ForwardDeadLetteredMessagesTo"] = pickOf(g, k.forwardDead, k.forwardDead, "")

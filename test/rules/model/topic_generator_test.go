@@ -20,6 +20,7 @@ type topicKind struct {
 	lone    bool // messages may have no group
 	keyed   bool // messages carry partition keys
 	small   bool // MaxSizeInMegabytes is small, and messages are large
+	idle    bool // AutoDeleteOnIdleSeconds
 }
 
 func topicKinds() []topicKind {
@@ -34,9 +35,18 @@ func topicKinds() []topicKind {
 			"DeduplicationScope": "partitionKey", "MessageGroupIdMode": "Optional", "ReservedAttributesEnabled": "true"}},
 		{name: "capped.fifo", fifo: true, content: true, fixed: attributes{"MaxDeduplicationEntries": "4"}},
 		{name: "small.fifo", fifo: true, small: true, fixed: attributes{"MaxSizeInMegabytes": "1"}},
+		idleTopic,
 		{name: "plain"},
 	}
 }
+
+// idleTopic is deleted when it is idle, with the queue of its subscription, idleSubscription.
+var (
+	idleTopic = topicKind{name: "idle.fifo", fifo: true, idle: true, fixed: attributes{
+		"AutoDeleteOnIdleSeconds": "300", "ReservedAttributesEnabled": "true"}}
+	idleSubscription = kind{name: "idle_2FSubscriptions_2Fone.fifo", fifo: true, implicit: true, idle: true,
+		fixed: attributes{"ImplicitDeadLetterQueue": "true", "AutoDeleteOnIdleSeconds": "400"}}
+)
 
 // chooseTopics uses two topics in two histories of three, each with subscribed queues.
 func (g *generator) chooseTopics(seed uint64) {
@@ -45,6 +55,10 @@ func (g *generator) chooseTopics(seed uint64) {
 	archived := slices.IndexFunc(all, func(t topicKind) bool { return t.fixed["ArchivePolicy"] != "" })
 	if g.oneIn(2) && !slices.Contains(chosen, archived) { // replays need many commands
 		chosen[0] = archived
+	}
+	idle := slices.IndexFunc(all, func(t topicKind) bool { return t.idle })
+	if g.oneIn(3) && !slices.Contains(chosen, idle) {
+		chosen[1] = idle
 	}
 	if seed%3 == 0 {
 		chosen = nil
@@ -55,6 +69,11 @@ func (g *generator) chooseTopics(seed uint64) {
 		g.queued = append(g.queued, createTopic{t.name, t.create(g), nil})
 		for range 3 {
 			g.queued = append(g.queued, g.subscribe(t))
+		}
+		if t.idle {
+			g.kinds = append(g.kinds, idleSubscription, idleSubscription.builtIn())
+			g.queued = append(g.queued, createQueue{idleSubscription.name, idleSubscription.create(g)},
+				subscribe{topic: t.name, queue: idleSubscription.name, attributes: attributes{}})
 		}
 	}
 }
@@ -76,6 +95,9 @@ func (t topicKind) create(g *generator) attributes {
 func (t topicKind) change(g *generator) attributes {
 	if g.oneIn(5) {
 		return attributes{"EntityStatus": pickOf(g, "Active", "Active", "Disabled", "SendDisabled", "ReceiveDisabled")}
+	}
+	if t.idle && g.oneIn(3) {
+		return attributes{"AutoDeleteOnIdleSeconds": pickOf(g, "0", "299", "300", "300", "600")}
 	}
 	if !t.fifo {
 		return attributes{"DisplayName": pickOf(g, "", "x")}

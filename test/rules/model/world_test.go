@@ -130,6 +130,9 @@ func (w *world) drain(last step) *difference {
 			return d
 		}
 	}
+	if text := w.compareViews(); text != "" {
+		return &difference{last, "after the last step and 20 minutes: " + text}
+	}
 	for _, q := range w.model.Queues() {
 		if text := w.compareQueue(w.plain().View(), q); text != "" {
 			return &difference{last, "after the last step and 20 minutes: " + q.Name + ": " + text}
@@ -152,6 +155,7 @@ func (w *world) catch(s step, found **difference) {
 func (w *world) do(s step) (found *difference) {
 	defer w.catch(s, &found)
 	w.steps++
+	queues, topics := len(w.model.Queues()), len(w.model.Topics())
 	fail := func(text string) *difference { return &difference{s, text} }
 	cmd := s.do.command(w)
 	asked := cmd
@@ -173,6 +177,7 @@ func (w *world) do(s step) (found *difference) {
 		w.model.Leave(false)
 		w.model.Tick()
 		w.model.Forward()
+		w.model.DeleteIdle(0)
 		result, refusal = queue.Done{}, nil
 	}
 	if now := w.plain().Now(); int64(now) != w.model.Now() {
@@ -185,6 +190,10 @@ func (w *world) do(s step) (found *difference) {
 	}
 	if text := w.checkWaiters(s.do); text != "" {
 		return fail(text)
+	}
+	if _, clock := cmd.(*queue.AdvanceClock); clock {
+		w.hits["idle queue"] += queues - len(w.model.Queues())
+		w.hits["idle topic"] += topics - len(w.model.Topics())
 	}
 	if refusal == nil {
 		if text := w.compareTouched(s.do); text != "" {

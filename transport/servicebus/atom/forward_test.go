@@ -118,6 +118,32 @@ func TestForwardChanges(t *testing.T) {
 	}
 }
 
+// TestAutoDelete sets AutoDeleteOnIdle of all kinds of entities.
+func TestAutoDelete(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	const five, never = "<AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>", "<AutoDeleteOnIdle>P10675199DT2H48M5.4775807S</AutoDeleteOnIdle>"
+	want(t, f.put("idle", five), http.StatusCreated, five)
+	want(t, f.putTopic("idle/news", five), http.StatusCreated, five)
+	want(t, f.putSubscription("idle/news/Subscriptions/s", five), http.StatusCreated, five)
+	for _, name := range []string{"idle.fifo", "idle_2Fnews_2FSubscriptions_2Fs.fifo"} {
+		if a := f.typed(name); a.AutoDeleteSeconds != 300 {
+			t.Errorf("%s has %+v", name, a)
+		}
+	}
+	if a, _, _ := f.topic("idle_2Fnews.fifo"); a.AutoDeleteSeconds != 300 {
+		t.Errorf("the topic has %+v", a)
+	}
+	want(t, f.put("idle", "<AutoDeleteOnIdle>PT4M</AutoDeleteOnIdle>", changing, "*"), http.StatusBadRequest, "between 00:05:00 and")
+	want(t, f.put("idle", never, changing, "*"), http.StatusOK, never)
+	want(t, f.putTopic("idle/news", never, changing, "*"), http.StatusOK, never)
+	want(t, f.putSubscription("idle/news/Subscriptions/s", "<AutoDeleteOnIdle>PT1H</AutoDeleteOnIdle>", changing, "*"), http.StatusOK,
+		"<AutoDeleteOnIdle>PT1H<")
+	if a := f.typed("idle.fifo"); a.AutoDeleteSeconds != 0 {
+		t.Errorf("the queue has %+v", a)
+	}
+}
+
 // testForwardTokens checks that a token covers the target, and that its caller may send to it.
 func testForwardTokens(t *testing.T, f *fixture, user string) {
 	owner := f.token

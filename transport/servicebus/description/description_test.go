@@ -95,8 +95,11 @@ func drawn(t *rapid.T, label string) Queue {
 		SizeMegabytes:      rapid.SampledFrom([]int64{1, 1024, megabytesMax}).Draw(t, label),
 		ForwardTo:          forwards.Draw(t, label),
 		ForwardDeadLetters: forwards.Draw(t, label),
+		IdleSeconds:        idle.Draw(t, label),
 	}
 }
+
+var idle = rapid.SampledFrom([]int64{0, idleSecondsMin, idleSecondsMax - 1})
 
 var forwards = rapid.SampledFrom([]Forward{{}, {"orders", false}, {"eu/all.v2-dlq", false}, {"news", true}})
 
@@ -144,7 +147,8 @@ func TestSetRefuses(t *testing.T) {
 		{"ForwardDeadLetteredMessagesTo", "https://h/%zz", "of a queue or a topic."},
 		{"Status", "Restoring",
 			"The property Status cannot be 'Restoring' here. It must be one of Active, Disabled, SendDisabled, ReceiveDisabled."},
-		{"AutoDeleteOnIdle", "PT5M", "It must be " + unlimited},
+		{"AutoDeleteOnIdle", "PT4M59S", "between 00:05:00 and"},
+		{"AutoDeleteOnIdle", "never", "in the form of ISO 8601"},
 		{"MaxSizeInMegabytes", "0", "between 1 and 1048576"},
 		{"EnableBatchedOperations", "false", "It must be true."},
 		{"EnableExpress", "true", "It must be false."},
@@ -241,7 +245,7 @@ func TestTopicRoundTrip(t *testing.T) {
 	ttl, size := rapid.SampledFrom([]int64{1, hour, secondsMax}), rapid.SampledFrom([]int64{1, 1024, megabytesMax})
 	rapid.Check(t, func(t *rapid.T) {
 		topic := Topic{ttl.Draw(t, "ttl"), on.Draw(t, "detection"), window.Draw(t, "window"), on.Draw(t, "partitioned"),
-			attributes.Status(rapid.Uint8Range(0, 2).Draw(t, "status")), size.Draw(t, "size")}
+			attributes.Status(rapid.Uint8Range(0, 2).Draw(t, "status")), size.Draw(t, "size"), idle.Draw(t, "idle")}
 		made, err := attributes.CreateTopic(true, topic.Attributes(), attributes.AnyWindow())
 		if err != nil {
 			t.Fatalf("%+v: %v", topic, err)
@@ -254,6 +258,7 @@ func TestTopicRoundTrip(t *testing.T) {
 			t.Fatalf("%+v was read as %+v, %v", topic, read, refused)
 		}
 		changed := topic
+		changed.IdleSeconds = idle.Draw(t, "idle")
 		changed.TimeToLiveSeconds, changed.WindowSeconds = ttl.Draw(t, "ttl"), window.Draw(t, "window")
 		changed.Status, changed.SizeMegabytes = attributes.Status(rapid.Uint8Range(0, 2).Draw(t, "status")), size.Draw(t, "size")
 		if wrong := Topics.CheckFixed(&changed, &topic); wrong != nil {
@@ -270,7 +275,7 @@ func TestTopicsAndSubscriptionsRefuse(t *testing.T) {
 	t.Parallel()
 	topic, q := DefaultTopic(), Default()
 	for name, value := range map[string]string{
-		"Status": "ReceiveDisabled", "UserMetadata": "x", "AutoDeleteOnIdle": "PT5M", "EnableExpress": "true", "Colour": "red",
+		"Status": "ReceiveDisabled", "UserMetadata": "x", "AutoDeleteOnIdle": "PT1M", "EnableExpress": "true", "Colour": "red",
 		"LockDuration":    "PT1M",
 		"RequiresSession": "true", "MaxMessageSizeInKilobytes": "256",
 	} {

@@ -102,8 +102,7 @@ func duration[E any](name string, longest int64, field func(*E) *int64) property
 	return property[E]{name: name, set: func(e *E, value string) error {
 		seconds, ok := ParseDuration(value)
 		if !ok {
-			return &Refused{name, "The property " + name + " cannot be '" + value + "': it must be a duration in the form of ISO 8601, " +
-				"in whole seconds."}
+			return noDuration(name, value)
 		}
 		if (seconds < 1 || seconds > longest) && seconds != *field(e) {
 			return OutOfRange(name, FormatTimeSpan(1), FormatTimeSpan(longest), FormatTimeSpan(seconds))
@@ -188,15 +187,36 @@ func status[E any](field func(*E) *attributes.Status, allowed ...attributes.Stat
 	}, print: func(e *E) string { return field(e).String() }}
 }
 
-// neverIdle is AutoDeleteOnIdle: no entity is deleted because it is idle.
-func neverIdle[E any]() property[E] {
-	p := constant[E]("AutoDeleteOnIdle", unlimited)
-	exact := p.set
-	p.set = func(e *E, value string) error {
-		if seconds, ok := ParseDuration(value); ok && seconds == secondsMax {
-			return nil
+// idleSecondsMin is that of Service Bus. From idleSecondsMax on, a hundred years, an entity is never deleted.
+const (
+	idleSecondsMin = 5 * minute
+	idleSecondsMax = 3_155_760_000
+)
+
+// autoDelete is AutoDeleteOnIdle in a field of seconds, of which 0 means never.
+func autoDelete[E any](field func(*E) *int64) property[E] {
+	const name = "AutoDeleteOnIdle"
+	return property[E]{name: name, set: func(e *E, value string) error {
+		seconds, ok := ParseDuration(value)
+		switch {
+		case !ok:
+			return noDuration(name, value)
+		case seconds < idleSecondsMin:
+			return OutOfRange(name, FormatTimeSpan(idleSecondsMin), FormatTimeSpan(secondsMax), FormatTimeSpan(seconds))
+		case seconds >= idleSecondsMax:
+			seconds = 0
 		}
-		return exact(e, value)
-	}
-	return p
+		*field(e) = seconds
+		return nil
+	}, print: func(e *E) string {
+		if seconds := *field(e); seconds > 0 {
+			return FormatDuration(seconds)
+		}
+		return unlimited
+	}}
+}
+
+func noDuration(name, value string) *Refused {
+	return &Refused{name, "The property " + name + " cannot be '" + value + "': it must be a duration in the form of ISO 8601, " +
+		"in whole seconds."}
 }

@@ -28,7 +28,7 @@ var Queues = Schema[Queue]{"Queue", []property[Queue]{
 		attributes.StatusReceiveDisabled),
 	forwardTo,
 	constant[Queue]("UserMetadata", ""),
-	neverIdle[Queue](),
+	autoDelete(func(q *Queue) *int64 { return &q.IdleSeconds }),
 	fixed(flag("EnablePartitioning", func(q *Queue) *bool { return &q.Partitioned })),
 	constant[Queue]("EnableExpress", "false"),
 	forwardDeadLetters,
@@ -50,7 +50,7 @@ var Subscriptions = Schema[Queue]{"Subscription", []property[Queue]{
 	forwardTo,
 	constant[Queue]("UserMetadata", ""),
 	forwardDeadLetters,
-	neverIdle[Queue](),
+	autoDelete(func(q *Queue) *int64 { return &q.IdleSeconds }),
 }, []string{
 	"MessageCount", "CreatedAt", "UpdatedAt", "AccessedAt", "CountDetails", "EntityAvailabilityStatus",
 }}
@@ -87,6 +87,7 @@ type Queue struct {
 	DropFaulty         bool  // of a subscription: messages for which a rule fails
 	ForwardTo          Forward
 	ForwardDeadLetters Forward
+	IdleSeconds        int64 // 0: never
 }
 
 const (
@@ -123,6 +124,7 @@ func Of(a *attributes.Queue) Queue {
 		MaxDeliveryCount: deliveriesUnlimited, Partitioned: a.Deduplication.Scope == deduplication.ScopePartitionKey,
 		Status: a.Status, MessageKilobytes: a.MaximumMessageSize / 1024, SizeMegabytes: a.SizeMegabytesMax,
 		ForwardTo: forwardOf(a.ForwardTo), ForwardDeadLetters: forwardOf(a.ForwardDeadLetters),
+		IdleSeconds: a.AutoDeleteSeconds,
 	}
 	if q.TimeToLiveSeconds == 0 {
 		q.TimeToLiveSeconds = a.RetentionSeconds
@@ -140,6 +142,7 @@ func Of(a *attributes.Queue) Queue {
 // queue, which has to exist.
 func (q Queue) Attributes(deadLetterARN string) []attributes.Attribute {
 	list := []attributes.Attribute{
+		{Name: "AutoDeleteOnIdleSeconds", Value: strconv.FormatInt(q.IdleSeconds, 10)},
 		{Name: "CompatibilityProfile", Value: "servicebus"},
 		{Name: "DeadLetterOnExpiration", Value: strconv.FormatBool(q.DeadLetterExpired)},
 		{Name: "DeduplicationEnabled", Value: strconv.FormatBool(q.DuplicateDetection)},

@@ -16,6 +16,7 @@ type Topic struct {
 	Partitioned        bool
 	Status             attributes.Status
 	SizeMegabytes      int64 // 0: no limit
+	IdleSeconds        int64 // 0: never
 }
 
 // Topics has the properties of topics.
@@ -31,7 +32,7 @@ var Topics = Schema[Topic]{"Topic", []property[Topic]{
 	status(func(t *Topic) *attributes.Status { return &t.Status }, attributes.StatusActive, attributes.StatusDisabled,
 		attributes.StatusSendDisabled),
 	constant[Topic]("UserMetadata", ""),
-	neverIdle[Topic](),
+	autoDelete(func(t *Topic) *int64 { return &t.IdleSeconds }),
 	fixed(flag("EnablePartitioning", func(t *Topic) *bool { return &t.Partitioned })),
 	constant[Topic]("EnableSubscriptionPartitioning", "false"),
 	constant[Topic]("EnableExpress", "false"),
@@ -51,7 +52,7 @@ func TopicOf(a *attributes.Topic) Topic {
 	t := Topic{
 		TimeToLiveSeconds: a.TimeToLiveSeconds, DuplicateDetection: !a.Deduplication.Disabled,
 		WindowSeconds: a.Deduplication.WindowSeconds, Partitioned: a.Deduplication.Scope == deduplication.ScopePartitionKey,
-		Status: a.Status, SizeMegabytes: a.SizeMegabytesMax,
+		Status: a.Status, SizeMegabytes: a.SizeMegabytesMax, IdleSeconds: a.AutoDeleteSeconds,
 	}
 	if t.TimeToLiveSeconds == 0 {
 		t.TimeToLiveSeconds = secondsMax
@@ -63,6 +64,7 @@ func TopicOf(a *attributes.Topic) Topic {
 // that is a matter of subscriptions.
 func (t Topic) Attributes() []attributes.Attribute {
 	return []attributes.Attribute{
+		{Name: "AutoDeleteOnIdleSeconds", Value: strconv.FormatInt(t.IdleSeconds, 10)},
 		{Name: "CompatibilityProfile", Value: "servicebus"},
 		{Name: "DeduplicationEnabled", Value: strconv.FormatBool(t.DuplicateDetection)},
 		{Name: "DeduplicationScope", Value: scopeOf(t.Partitioned)},

@@ -49,6 +49,29 @@ async def properties(t):
     same({name: getattr(got, name) for name in wanted}, wanted, "properties")
 
 
+@case(apis=once, warns=True)  # about times that the client sends back
+async def auto_delete_on_idle(t):
+    five, hour, topic = timedelta(minutes=5), timedelta(hours=1), t.path()
+    path = t.queue(auto_delete_on_idle=five)
+    with administration(t.number) as client:
+        client.create_topic(topic, auto_delete_on_idle=five)
+        client.create_subscription(topic, "s", auto_delete_on_idle=five)
+        queue, about, subscription = client.get_queue(path), client.get_topic(topic), client.get_subscription(topic, "s")
+        same([e.auto_delete_on_idle for e in (queue, about, subscription)], [five] * 3, "times")
+        for e in (queue, about, subscription):
+            e.auto_delete_on_idle = hour
+        client.update_queue(queue)
+        client.update_topic(about)
+        client.update_subscription(topic, subscription)
+        got = client.get_queue(path), client.get_topic(topic), client.get_subscription(topic, "s")
+        same([e.auto_delete_on_idle for e in got], [hour] * 3, "times after the change")
+        queue.auto_delete_on_idle = timedelta(days=10675199)
+        client.update_queue(queue)
+        true(client.get_queue(path).auto_delete_on_idle > timedelta(days=365 * 1000), "the queue is never deleted")
+        rejected(HttpResponseError, client.create_queue, t.path(), text="between 00:05:00 and", auto_delete_on_idle=timedelta(minutes=4))
+        client.delete_topic(topic)
+
+
 @case(apis=once)
 async def durations_as_text(t):
     path = t.queue(lock_duration="PT30S", default_message_time_to_live="P1DT2H")
