@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/invariant"
 	"github.com/seriatimq/seriatim/queue/message"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/packedmap"
@@ -159,7 +160,7 @@ func (b *Broker) execute(at Timestamp, cmd Command) (Result, *Error) {
 	}
 	b.forwardChanged()
 	b.endCommand()
-	if checkEveryCommand && b.dueForCheck() {
+	if invariant.CheckEveryCommand && b.dueForCheck() {
 		b.index()
 		if broken := b.CheckInvariants(); broken != nil {
 			panic(broken)

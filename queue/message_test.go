@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/invariant"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/message"
 )
@@ -132,7 +133,7 @@ func TestDeadLetterKeepsNoOthers(t *testing.T) {
 
 // A deferred message and a due scheduled one outlive the messages sent with them.
 func TestDeferredMessageKeepsNoOthers(t *testing.T) {
-	if checkEveryCommand {
+	if invariant.CheckEveryCommand {
 		t.Skip("only messages in pages that are not packed can share the memory of others, here too few to be measured")
 	}
 	t.Run("deferred", func(t *testing.T) {

@@ -150,7 +150,9 @@ func TestWrongRules(t *testing.T) {
 	for name, expression := range map[string]string{
 		"unfinished": "a =", "parameter": "a = @missing", strings.Repeat("a", 51): "1=1", "long": "a = '" + strings.Repeat("x", 1100) + "'",
 	} {
-		_, err := f.admin().CreateRule(f.ctx, topic, "s", &admin.CreateRuleOptions{Name: &name, Filter: &admin.SQLFilter{Expression: expression}})
+		_, err := f.admin().CreateRule(f.ctx, topic, "s", &admin.CreateRuleOptions{
+			Name: &name, Filter: &admin.SQLFilter{Expression: expression},
+		})
 		f.answered(err, http.StatusBadRequest, "SubCode=40000")
 	}
 	f.same(f.ruleNames(topic), []string(nil), "names")

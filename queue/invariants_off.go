@@ -1,5 +1,0 @@
-//go:build !invariants
-
-package queue
-
-const checkEveryCommand = false
