@@ -73,12 +73,15 @@ type testNode struct {
 	// submit, if set, replaces Submit. It may call next, which submits to the node.
 	submit atomic.Pointer[func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error)]
 	fail   atomic.Pointer[error] // the error of every call
-	noted  atomic.Int64          // calls of NoteUse
+	noted  atomic.Int64          // calls of NoteUse that succeeded
 }
 
 func (n *testNode) NoteUse(ctx context.Context, name string) error {
-	n.noted.Add(1)
-	return n.Node.NoteUse(ctx, name)
+	err := n.Node.NoteUse(ctx, name)
+	if err == nil {
+		n.noted.Add(1)
+	}
+	return err
 }
 
 func (n *testNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Reply, error) {

@@ -164,6 +164,15 @@ func TestScheduledPublishComes(t *testing.T) {
 	}
 }
 
+// A peek is a use of a queue that is deleted when it is idle.
+func TestPeekIsAUse(t *testing.T) {
+	f := newFixture(t, nil)
+	name := f.create(map[string]string{"AutoDeleteOnIdleSeconds": "300"})
+	if _, err := f.messages().Peek(t.Context(), &seriatimpb.PeekRequest{Queue: name}); err != nil || f.node.noted.Load() != 1 {
+		t.Errorf("%v, noted %d times", err, f.node.noted.Load())
+	}
+}
+
 func TestPeek(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)

@@ -64,12 +64,15 @@ type testNode struct {
 	submit atomic.Pointer[func(next func() (cluster.Reply, error), cmd queue.Command) (cluster.Reply, error)]
 	// receives counts the calls of Receive in progress.
 	receives atomic.Int64
-	noted    atomic.Int64 // calls of NoteUse
+	noted    atomic.Int64 // calls of NoteUse that succeeded
 }
 
 func (n *testNode) NoteUse(ctx context.Context, name string) error {
-	n.noted.Add(1)
-	return n.Node.NoteUse(ctx, name)
+	err := n.Node.NoteUse(ctx, name)
+	if err == nil {
+		n.noted.Add(1)
+	}
+	return err
 }
 
 func (n *testNode) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error) {

@@ -105,7 +105,7 @@ func receiveFrom(b *queue.Broker, at queue.Timestamp, name string, m *queue.Peek
 			return p.MessageID == m.MessageID && p.DeadLetterSource == name
 		}):
 			return explain.DeadLetter
-		case slices.ContainsFunc(b.TakeEvents(nil), func(e queue.Event) bool { // it was forwarded from there
+		case forwardsDeadLetters(b, name) && slices.ContainsFunc(b.TakeEvents(nil), func(e queue.Event) bool {
 			return e.Kind == queue.MessagesDeadLettered && e.Queue == name
 		}):
 			return explain.DeadLetter
@@ -114,6 +114,11 @@ func receiveFrom(b *queue.Broker, at queue.Timestamp, name string, m *queue.Peek
 		}
 	}
 	return explain.Nothing
+}
+
+func forwardsDeadLetters(b *queue.Broker, name string) bool {
+	a, _ := b.View().Typed(name) // the queue exists
+	return a.ForwardDeadLetters != ""
 }
 
 func stored(b *queue.Broker, name string) []queue.PeekedMessage {
