@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/rules"
 	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/servicebus/atom/document"
 	"github.com/seriatimq/seriatim/transport/servicebus/description"
@@ -23,6 +24,26 @@ type topicState struct {
 	scheduled        int64
 	subscriptions    int
 	length           int64 // bytes of the subscriptions
+	filters          filterCounts
+}
+
+// filterCounts is the number of filters of all subscriptions of a topic.
+type filterCounts struct{ sql, correlation int }
+
+// filterCountsVersion is the first version of the API whose topics have filterCounts.
+const filterCountsVersion = "2024-05"
+
+func (c *call) showsFilterCounts() bool { return c.query.Get(versionParameter) >= filterCountsVersion }
+
+// add counts the rules of one subscription. The filter of the default rule counts as SQL.
+func (f *filterCounts) add(list []*rules.Rule) {
+	for _, r := range list {
+		if r.Kind == rules.KindCorrelation {
+			f.correlation++
+		} else {
+			f.sql++
+		}
+	}
 }
 
 func (c *call) readTopic(v queue.View, e *lookup.Entity) (s topicState, err *queue.Error) {
@@ -39,6 +60,10 @@ func (c *call) readTopic(v queue.View, e *lookup.Entity) (s topicState, err *que
 		if stats, err := v.Stats(one.Name); err == nil { // its queue may be missing
 			s.subscriptions++
 			s.length += stats.Bytes
+		}
+		if c.showsFilterCounts() {
+			list, _ := v.Rules(one.ARN) // listed, so it exists
+			s.filters.add(list)
 		}
 	}
 	return s, nil
@@ -65,6 +90,10 @@ func (c *call) entryOfTopic(s *topicState) entry {
 			add("SupportOrdering", "true")
 			list = append(list, countDetails(0, 0, s.scheduled, 0))
 			add("SubscriptionCount", strconv.Itoa(s.subscriptions))
+			if c.showsFilterCounts() {
+				add("SqlFilterCount", strconv.Itoa(s.filters.sql))
+				add("CorrelationFilterCount", strconv.Itoa(s.filters.correlation))
+			}
 		case "EnablePartitioning":
 			add("EntityAvailabilityStatus", "Available")
 		}

@@ -219,6 +219,36 @@ func TestTopicCounts(t *testing.T) {
 	want(t, f.get("counted/Subscriptions/s"), http.StatusOK, "<MessageCount>2<", "<d2p1:ActiveMessageCount>2<")
 }
 
+// TestFilterCounts counts the filters of all subscriptions of a topic, which came with version 2024-05.
+func TestFilterCounts(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	want(t, f.putTopic("filtered", ""), http.StatusCreated)
+	for _, one := range []string{"a", "b"} {
+		want(t, f.putSubscription("filtered/Subscriptions/"+one, ""), http.StatusCreated)
+	}
+	rule := func(path, filter string) {
+		t.Helper()
+		want(t, f.putRule("filtered/Subscriptions/"+path, filter), http.StatusCreated)
+	}
+	rule("a/rules/sql", `<Filter i:type="SqlFilter"><SqlExpression>x = 1</SqlExpression></Filter>`)
+	rule("a/rules/none", `<Filter i:type="FalseFilter"/>`)
+	rule("b/rules/correlation", `<Filter i:type="CorrelationFilter"><CorrelationId>c</CorrelationId></Filter>`)
+	const newer = "?api-version=2024-05"
+	const counts = "<SubscriptionCount>2</SubscriptionCount><SqlFilterCount>4</SqlFilterCount>" +
+		"<CorrelationFilterCount>1</CorrelationFilterCount>"
+	got := f.send(http.MethodGet, "/filtered"+newer, "")
+	want(t, got, http.StatusOK, counts)
+	want(t, f.send(http.MethodGet, "/$Resources/topics"+newer, ""), http.StatusOK, counts)
+	if older := f.get("filtered"); strings.Contains(older.body, "FilterCount") {
+		t.Errorf("an older version has the counts: %s", older.body)
+	}
+	changed := f.send(http.MethodPut, "/filtered"+newer, describing("TopicDescription",
+		"<SubscriptionCount>9</SubscriptionCount><SqlFilterCount>9</SqlFilterCount><CorrelationFilterCount>9</CorrelationFilterCount>"),
+		"If-Match", "*")
+	want(t, changed, http.StatusOK, counts)
+}
+
 // TestTopicRecords checks what the access log, the audit and metrics say.
 func TestTopicRecords(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ var Topics = Schema[Topic]{"Topic", []property[Topic]{
 	constant[Topic]("MaxMessageSizeInKilobytes", strconv.Itoa(kilobytesMax)),
 }, []string{
 	"SizeInBytes", "CreatedAt", "UpdatedAt", "AccessedAt", "SupportOrdering", "CountDetails", "SubscriptionCount",
-	"EntityAvailabilityStatus",
+	"SqlFilterCount", "CorrelationFilterCount", "EntityAvailabilityStatus",
 }}
 
 // DefaultTopic returns the properties of a topic that was created without any.
