@@ -58,6 +58,47 @@ func TestNextSession(t *testing.T) {
 	f.none(err)
 }
 
+func TestReceiversTakeAllSessions(t *testing.T) {
+	f := newFixture(t)
+	path := f.sessions(admin.QueueProperties{})
+	want := make(map[string][]string)
+	var all []*bus.Message
+	for _, name := range texts(8) {
+		want[name] = []string{name + "-1", name + "-2"}
+		all = append(all, of(name, want[name]...)...)
+	}
+	f.sendBatch(path, all...)
+	type session struct {
+		id     string
+		bodies []string
+		err    error
+	}
+	taken := make(chan session)
+	for range 3 {
+		client := f.open(connection(f.endpoint(), key, secret), 0)
+		go func() {
+			for {
+				r, err := client.AcceptNextSessionForQueue(f.ctx, path, nil)
+				if err != nil {
+					return // the end of the test
+				}
+				got, err := r.ReceiveMessages(f.ctx, 5, nil)
+				for _, m := range got {
+					err = errors.Join(err, r.CompleteMessage(f.ctx, m, nil))
+				}
+				taken <- session{r.SessionID(), bodies(got), errors.Join(err, r.Close(f.ctx))}
+			}
+		}()
+	}
+	got := make(map[string][]string)
+	for range want {
+		s := <-taken
+		f.must(s.err)
+		got[s.id] = append(got[s.id], s.bodies...)
+	}
+	f.same(got, want, "sessions")
+}
+
 func TestNextSessionComesLater(t *testing.T) {
 	f := newFixture(t)
 	path := f.sessions(admin.QueueProperties{})

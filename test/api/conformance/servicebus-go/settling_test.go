@@ -66,6 +66,17 @@ func TestCompleteWithAnotherClient(t *testing.T) {
 	f.same(dead.ApplicationProperties["more"], int64(5), "property")
 }
 
+func TestCompleteWithALockToken(t *testing.T) {
+	f := newFixture(t)
+	path, _, got := f.withMessage(admin.QueueProperties{})
+	other := f.receiver(path)
+	token := &bus.ReceivedMessage{LockToken: got.LockToken}
+	f.must(other.RenewMessageLock(f.ctx, token, nil))
+	f.holds(token.LockedUntil.After(*got.LockedUntil), "locked until %v, before until %v", token.LockedUntil, got.LockedUntil)
+	f.complete(other, token)
+	f.empty(other)
+}
+
 func TestAbandon(t *testing.T) {
 	f := newFixture(t)
 	_, r, got := f.withMessage(admin.QueueProperties{})

@@ -150,6 +150,20 @@ func TestListsOfSubscriptions(t *testing.T) {
 	f.same([][]string{listed, running}, [][]string{names, names}, "names")
 }
 
+func TestFilterCountsOfATopic(t *testing.T) {
+	f := newFixture(t)
+	c, path := f.admin(), f.topic(admin.TopicProperties{}, subscriptions{"a": {}, "b": {}})
+	for name, filter := range map[string]admin.RuleFilter{
+		"a": &admin.SQLFilter{Expression: "n = 1"}, "b": &admin.CorrelationFilter{CorrelationID: new("c")},
+	} {
+		_, err := c.CreateRule(f.ctx, path, name, &admin.CreateRuleOptions{Name: new("r"), Filter: filter})
+		f.must(err)
+	}
+	p, err := c.GetTopicRuntimeProperties(f.ctx, path, nil)
+	f.must(err)
+	f.same([]int32{p.SQLFilterCount, p.CorrelationFilterCount}, []int32{3, 1}, "SQL and correlation filters")
+}
+
 func TestCountsOfATopic(t *testing.T) {
 	f := newFixture(t)
 	c, path := f.admin(), f.topic(admin.TopicProperties{}, subscriptions{"a": {}, "b": {}})

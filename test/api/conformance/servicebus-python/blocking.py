@@ -36,7 +36,7 @@ class Blocking:
             if not callable(value):
                 return value and Blocking(value, PRODUCTS[name])
             return lambda *a, **k: Blocking(value(*map(bare, a), **k), PRODUCTS[name])
-        if name == "list_queue_sessions":
+        if name in ("list_queue_sessions", "list_subscription_sessions"):
             return lambda *a, **k: items(value(*a, **k))
         if inspect.iscoroutinefunction(getattr(self.counterpart, name, None)):
             return lambda *a, **k: asyncio.to_thread(value, *map(bare, a), **k)

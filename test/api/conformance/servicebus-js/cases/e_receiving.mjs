@@ -159,6 +159,18 @@ test('many in one receive', async (t) => {
   same((await browse(receiver, 500)).length, 299, 'peeked');
 });
 
+test('thousands of locked messages', async (t) => {
+  const queue = await t.queue({ lockDuration: 'PT5M' });
+  const all = numbered(3000), sender = t.sender(queue);
+  for (let i = 0; i < all.length; i += 1000) await sender.sendMessages(all.slice(i, i + 1000));
+  const receiver = t.receiver(queue, { maxAutoLockRenewalDurationInMs: 0 });
+  const got = [];
+  while (got.length < 2047) got.push(...await take(receiver, Math.min(50, 2047 - got.length))); // the SDK allows no more
+  const deletes = t.receiver(queue, DELETES);
+  for (let left = 3000 - 2047; left > 0; left -= 50) got.push(...await take(deletes, Math.min(50, left)));
+  same(bodies(got), names(0, 3000), 'bodies');
+});
+
 test('peek', async (t) => {
   const queue = await t.queue();
   await t.send(queue, Array.from({ length: 10 }, (_, i) => message(`${i}`, { applicationProperties: { i } })));

@@ -199,6 +199,34 @@ test('deferred messages are settled', async (t) => {
   await nothing(receiver);
 });
 
+test('deferred messages are brought into order', async (t) => {
+  const queue = await t.queue();
+  await t.send(queue, ...['2', '4', '1', '3'].map((body) => message(body)));
+  const first = t.receiver(queue), put = new Map(), errors = [];
+  let expected = 1;
+  first.subscribe({
+    processMessage: async (m) => {
+      if (Number(m.body) === expected) {
+        expected++;
+        await first.completeMessage(m);
+      } else {
+        await first.deferMessage(m);
+        put.set(m.body, m.sequenceNumber);
+      }
+    },
+    processError: async ({ error }) => { errors.push(error); },
+  }, { autoCompleteMessages: false });
+  await eventually('all are processed', () => put.size === 3);
+  await first.close();
+  const second = t.receiver(queue);
+  for (; put.has(`${expected}`); expected++) {
+    const [m] = await second.receiveDeferredMessages(put.get(`${expected}`));
+    same(m.body, `${expected}`, 'body');
+    await second.completeMessage(m);
+  }
+  same([expected, await browse(second), errors], [5, [], []], 'next number, messages left and errors');
+});
+
 test('deferred messages are deleted', async (t) => {
   const { queue, receiver, got } = await withMessage(t);
   await receiver.deferMessage(got);

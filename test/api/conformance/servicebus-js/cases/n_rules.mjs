@@ -90,3 +90,31 @@ test('several rules', async (t) => {
   await nothing(receiver);
   same((await browse(receiver)).length, 3, 'peeked');
 });
+
+test('each subscription has a filter', async (t) => {
+  const topic = await t.topic({ all: {}, sql: {}, action: {}, correlation: {} });
+  const rules = {
+    sql: [{ sqlExpression: "color = 'red'" }],
+    action: [{ sqlExpression: "color = 'blue'" }, { sqlExpression: "SET color = 'done'" }],
+    correlation: [{ correlationId: 'high', subject: 'red' }],
+  };
+  for (const [name, rule] of Object.entries(rules)) {
+    const manager = t.shared.createRuleManager(topic, name);
+    await manager.deleteRule('$Default');
+    await manager.createRule('r', ...rule);
+  }
+  const sent = ['red', 'blue', 'green'].flatMap((color) => ['high', 'low'].map((priority) => message(`${color} ${priority}`,
+    { subject: color, correlationId: priority, applicationProperties: { color } })));
+  await t.send(topic, sent);
+  const want = {
+    all: bodies(sent), sql: ['red high', 'red low'], action: ['blue high', 'blue low'], correlation: ['red high'],
+  };
+  for (const [name, texts] of Object.entries(want)) {
+    const receiver = t.closed(t.shared.createReceiver(topic, name));
+    const got = await take(receiver, texts.length);
+    same(bodies(got), texts, name);
+    if (name === 'action') same(got.map((m) => m.applicationProperties.color), ['done', 'done'], 'colors');
+    for (const m of got) await receiver.completeMessage(m);
+    await nothing(receiver);
+  }
+});

@@ -1,10 +1,13 @@
 import asyncio
 
-from azure.servicebus.exceptions import MessagingEntityNotFoundError, ServiceBusConnectionError, ServiceBusError
+from azure.servicebus import NEXT_AVAILABLE_SESSION
+from azure.servicebus.exceptions import (
+    MessagingEntityNotFoundError, OperationTimeoutError, ServiceBusConnectionError, ServiceBusError,
+)
 
 from case import ENDPOINTS, bodies, browse, case, connection, message, one, refused, same, take, true
 from cases.f_settling import enter
-from cases.h_sessions import accept
+from cases.h_sessions import accept, of, sessions
 from proxy import Proxy
 
 
@@ -172,3 +175,27 @@ async def parallel_senders_of_one_client(t):
     got = bodies(await t.drain(queue, 20))
     for name in "ab":
         same([b for b in got if b[0] == name], [f"{name}{i}" for i in range(10)], "order of " + name)
+
+
+@case(warns=True)  # about the sessions that do not come
+async def parallel_receivers_take_all_sessions(t):
+    queue, seen = sessions(t), {}
+    names = [f"s{i}" for i in range(8)]
+    await t.send(queue, *[of(name, *[f"{name}-{i}" for i in range(5)]) for name in names])
+
+    async def receive():
+        client = await t.client()
+        while True:
+            try:
+                async with client.get_queue_receiver(queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=3) as receiver:
+                    await receiver.session.set_state("open")
+                    got = seen.setdefault(receiver.session.session_id, [])
+                    for m in await take(receiver, 5):
+                        got.append(str(m))
+                        await receiver.complete_message(m)
+                    await receiver.session.set_state(None)
+            except OperationTimeoutError:
+                return
+
+    await asyncio.gather(*[receive() for _ in range(3)])
+    same(seen, {name: [f"{name}-{i}" for i in range(5)] for name in names}, "sessions")

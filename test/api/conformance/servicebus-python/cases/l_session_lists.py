@@ -39,3 +39,11 @@ async def locked_sessions_are_listed(t):
     await one(receiver)
     client = await t.default()
     same([s async for s in client.list_queue_sessions(queue)], ["a"], "sessions")
+
+
+@case
+async def sessions_of_a_subscription_are_listed(t):
+    topic = t.topic("s", options={"requires_session": True})
+    await t.publish(topic, of("a", "x"), of("b", "y"))
+    client = await t.default()
+    same([s async for s in client.list_subscription_sessions(topic, "s")], ["a", "b"], "sessions")

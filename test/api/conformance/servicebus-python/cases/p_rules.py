@@ -267,6 +267,42 @@ async def pages(t):
             same(names, [f"r{i:03}" for i in range(120)], f"pages of {size}")
 
 
+@case(apis=once)
+async def filter_counts(t):
+    topic = t.topic("a", "b")
+    with administration(t.number) as client:
+        client.create_rule(topic, "a", "sql", filter=SqlRuleFilter("n = 1"))
+        client.create_rule(topic, "b", "correlation", filter=CorrelationRuleFilter(correlation_id="c"))
+        got = client.get_topic_runtime_properties(topic)
+        same((got.sql_filter_count, got.correlation_filter_count), (3, 1), "filters")
+
+
+@case
+async def each_subscription_has_a_filter(t):
+    topic = t.topic("all", "sql", "action", "correlation")
+    rules = {
+        "sql": (SqlRuleFilter("color = 'red'"), None),
+        "action": (SqlRuleFilter("color = 'blue'"), SqlRuleAction("SET color = 'done'")),
+        "correlation": (CorrelationRuleFilter(correlation_id="high", label="red"), None),
+    }
+    with administration(t.number) as client:
+        for name, (chosen, action) in rules.items():
+            client.delete_rule(topic, name, "$Default")
+            client.create_rule(topic, name, "r", filter=chosen, action=action)
+    sent = [(color, priority) for color in ("red", "blue", "green") for priority in ("high", "low")]
+    sender = await t.publisher(topic)
+    await sender.send_messages([
+        having(f"{c} {p}", {"color": c}, subject=c, correlation_id=p) for c, p in sent
+    ])
+    want = {"all": [f"{c} {p}" for c, p in sent], "sql": ["red high", "red low"], "action": ["blue high", "blue low"],
+            "correlation": ["red high"]}
+    for name, texts in want.items():
+        got = await t.collect(topic, name, len(texts))
+        same(bodies(got), texts, name)
+        if name == "action":
+            same([m.application_properties[b"color"] for m in got], [b"done", b"done"], "colors")
+
+
 @case
 async def many_subscriptions(t):
     topic = t.topic()

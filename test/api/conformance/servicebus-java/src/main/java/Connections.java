@@ -4,9 +4,13 @@ import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusProcessorClient;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
+import com.azure.messaging.servicebus.ServiceBusReceiverAsyncClient;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
 import com.azure.messaging.servicebus.administration.models.CreateQueueOptions;
+
+import reactor.core.publisher.Flux;
+import reactor.util.retry.Retry;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -15,6 +19,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -35,6 +40,23 @@ final class Connections {
     Case.refused(MESSAGING_ENTITY_NOT_FOUND, () -> sender.sendMessage(Case.message("")));
     Case.refused(MESSAGING_ENTITY_NOT_FOUND, sender::createMessageBatch);
     Case.refused(MESSAGING_ENTITY_NOT_FOUND, () -> t.next(t.path()));
+  }
+
+  @Test
+  static void receiverIsMadeAgain(Case t) throws Exception {
+    String queue = t.queue(), body = "x";
+    CountDownLatch failed = new CountDownLatch(1);
+    CompletableFuture<String> got = Flux.using(
+        () -> t.shared().receiver().queueName(queue).disableAutoComplete().buildAsyncClient(),
+        receiver -> receiver.receiveMessages().concatMap(m -> receiver.complete(m).thenReturn(Case.body(m))),
+        ServiceBusReceiverAsyncClient::close)
+        .doOnError(e -> failed.countDown())
+        .retryWhen(Retry.fixedDelay(Long.MAX_VALUE, Case.BRIEF)).next().toFuture();
+    t.administration().deleteQueue(queue);
+    Case.holds(failed.await(Case.LONGEST.toSeconds(), TimeUnit.SECONDS), "the receiver does not fail");
+    t.administration().createQueue(queue);
+    t.send(queue, Case.message(body));
+    Case.same(got.get(Case.LONGEST.toSeconds(), TimeUnit.SECONDS), body, "body");
   }
 
   @Test

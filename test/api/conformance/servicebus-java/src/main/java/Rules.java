@@ -14,6 +14,7 @@ import com.azure.messaging.servicebus.administration.models.SqlRuleAction;
 import com.azure.messaging.servicebus.administration.models.SqlRuleFilter;
 import com.azure.messaging.servicebus.administration.models.TrueRuleFilter;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -146,6 +147,35 @@ final class Rules {
     List<ServiceBusReceivedMessage> got = Case.drain(f.receiver, 3);
     Case.same(got.stream().map(m -> m.getApplicationProperties().getOrDefault("by", "")).sorted().toList(),
         List.of("", "a", "b"), "copies");
+  }
+
+  @Test
+  static void eachSubscriptionHasAFilter(Case t) {
+    String topic = t.topic("all", "sql", "action", "correlation");
+    Map<String, CreateRuleOptions> rules = Map.of("sql", sql("color = 'red'"),
+        "action", sql("color = 'blue'").setAction(new SqlRuleAction("SET color = 'done'")),
+        "correlation", new CreateRuleOptions(new CorrelationRuleFilter("high").setLabel("red")));
+    rules.forEach((name, rule) -> {
+      var manager = t.closed(t.shared().ruleManager().topicName(topic).subscriptionName(name).buildClient());
+      manager.deleteRule("$Default");
+      manager.createRule("r", rule);
+    });
+    List<ServiceBusMessage> sent = new ArrayList<>();
+    for (String color : List.of("red", "blue", "green")) {
+      for (String priority : List.of("high", "low")) {
+        sent.add(with(color + " " + priority, Map.of("color", color)).setSubject(color).setCorrelationId(priority));
+      }
+    }
+    t.sender(topic).sendMessages(sent);
+    Map<String, List<String>> want = Map.of("all", sent.stream().map(m -> m.getBody().toString()).toList(),
+        "sql", List.of("red high", "red low"), "action", List.of("blue high", "blue low"), "correlation", List.of("red high"));
+    want.forEach((name, texts) -> {
+      List<ServiceBusReceivedMessage> got = Case.drain(t.subscription(topic, name), texts.size());
+      Case.same(Case.bodies(got), texts, name);
+      if (name.equals("action")) {
+        Case.same(got.stream().map(m -> m.getApplicationProperties().get("color")).toList(), List.of("done", "done"), "colors");
+      }
+    });
   }
 
   @Test
