@@ -237,11 +237,18 @@ func (c *Conn) flushed() bool {
 	return c.stage == closing && c.output.failed == nil && !c.input.closed
 }
 
-// discard reads on for a while, up to discardMax bytes: closing a connection with unread input would
-// discard the written bytes.
+// discard reads on until endUntil, because closing a connection with unread input would discard the written
+// bytes. After discardMax bytes it only waits, so that a client that floods cannot connect again at once.
 func (c *Conn) discard() {
-	if c.net.SetReadDeadline(c.endUntil) == nil {
-		_, _ = io.CopyN(io.Discard, c.net, discardMax)
+	if c.net.SetReadDeadline(c.endUntil) != nil {
+		return
+	}
+	if _, err := io.CopyN(io.Discard, c.net, discardMax); err != nil { // the client has ended, or endUntil came
+		return
+	}
+	select {
+	case <-c.ctx.Done():
+	case <-time.After(c.endUntil.Sub(c.server.Now())):
 	}
 }
 
