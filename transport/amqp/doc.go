@@ -43,8 +43,8 @@
 //     messageLimit, whatever else the client sends.
 //   - More messages than the handler settles. Credit bounds them for each link, and memory for the
 //     connection: no frame is read until the handler has settled some.
-//   - Transactions without an end. What the handler keeps for them counts against the memory of the
-//     connection.
+//   - Transactions without an end. Their parts, which the handler keeps, count against the memory of
+//     the connection.
 //   - Messages that the client does not read, or for which it keeps the window closed. They count
 //     against the memory of the connection until they are written, and a little of each until it is
 //     settled. An unread write ends the connection after limits.WriteLimit.

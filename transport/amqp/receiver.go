@@ -107,7 +107,6 @@ func (v *Receiver) transfer(t *wire.Transfer, payload []byte) {
 		return
 	}
 	if !v.add(payload) {
-		c.Refused()
 		v.fail(failure(DetachForced, "The node has no memory for the message."))
 		return
 	}
@@ -161,6 +160,9 @@ func (v *Receiver) add(payload []byte) bool {
 		return true
 	}
 	if more > 0 && !c.memory.grow(incoming, more) {
+		if c.memory.held[incoming]+more > c.memory.limit(incoming) { // else other connections have the memory
+			c.Refused()
+		}
 		return false
 	}
 	m.charge += more
