@@ -250,7 +250,6 @@ func TestLostLockInTransaction(t *testing.T) {
 // An operation that is refused, too much in a transaction, and too long a time roll it back.
 func TestRefusedTransaction(t *testing.T) {
 	f := newFixture(t, nil)
-	f.server.transactionTime = 50 * time.Millisecond
 	name, grouped := f.create(plain), f.create(withSessions)
 	c := f.transacting()
 	o, into, wrong := c.Coordinator(), c.Sender(name), c.Sender(grouped)
@@ -259,6 +258,7 @@ func TestRefusedTransaction(t *testing.T) {
 	c.wantRejected(notAllowed, c.Send(into, amqptest.Within(txn, amqptest.Accepted), amqptest.Text("2", "never")))
 	c.wantRejected(notAllowed, c.Discharge(o, txn, false))
 
+	f.server.transactionTime = time.Nanosecond // from the first part
 	slow := c.Declare(o)
 	c.wantIn(slow, c.Send(into, amqptest.Within(slow, amqptest.Accepted), amqptest.Text("3", "never")))
 	for {
