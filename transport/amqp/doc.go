@@ -40,7 +40,8 @@
 //   - Large messages, half sent. Buffers grow with the bytes that have arrived, to at most four times
 //     as much. A message beyond the maximum of its link is dropped while it comes, and rejected. One that
 //     goes on beyond twice the maximum ends its link. The parts of a message must all come within
-//     messageLimit, whatever else the client sends.
+//     messageLimit, whatever else the client sends. A connection with more than incompleteMax
+//     incomplete messages takes turns, as one without a key does.
 //   - More messages than the handler settles. Credit bounds them for each link, and memory for the
 //     connection: no frame is read until the handler has settled some.
 //   - Transactions without an end. Their parts, which the handler keeps, count against the memory of
@@ -58,8 +59,8 @@
 //     session gives back its links.
 //   - Frames without effect: empty frames, flows that change nothing, dispositions of unknown
 //     messages, frames for what has ended. More than idleFramesMax in a second end the connection.
-//     Each idleBytes of a message for a link that has ended count as one more. A disposition of a
-//     large range costs as much as the unsettled messages in it.
+//     Each idleBytes of a message for a link or a session that has ended count as one more. A
+//     disposition of a large range costs as much as the unsettled messages in it.
 //   - Malformed values. Package wire checks each frame in time proportional to its length.
 //   - A frame or a handler that panics. The panic is logged and counted, and closes that one
 //     connection.

@@ -403,40 +403,6 @@ func TestWithoutMemory(t *testing.T) {
 	})
 }
 
-// Floods of frames without effect end the connection.
-func TestFloods(t *testing.T) {
-	for name, b := range map[string][]byte{
-		"empty frames": wire.AppendEmptyFrame(nil),
-		"flows":        framed(0, &wire.Flow{NextIncomingID: wire.Some[uint32](0), IncomingWindow: 1 << 20}),
-		"echoes":       framed(0, &wire.Flow{NextIncomingID: wire.Some[uint32](0), IncomingWindow: 1 << 20, Echo: true}),
-		"link flows": framed(0, &wire.Flow{
-			NextIncomingID: wire.Some[uint32](0), IncomingWindow: 1 << 20, Handle: wire.Some[uint32](0), LinkCredit: wire.Some[uint32](0),
-		}),
-		"dispositions":            framed(0, accept(0, 1<<31-1)),
-		"transfers to a dead end": framed(0, &wire.Transfer{Handle: 1, DeliveryID: wire.Some[uint32](0)}),
-		"frames of a dead end":    framed(1, &wire.Flow{}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := serve(t, newBroker(), budget.New(testBudget))
-			p := dialRaw(t, s).open().begin(0).begin(1)
-			p.attach(0, 0, wire.Receiver, "q").want(wire.CodeAttach)
-			p.attach(0, 1, wire.Sender, "missing").want(wire.CodeAttach, wire.CodeDetach)
-			p.frame(1, &wire.Transfer{Handle: 77}).wantError(wire.CodeEnd, UnattachedHandle)
-			go func() {
-				for {
-					if _, err := p.conn.Write(b); err != nil {
-						return
-					}
-				}
-			}()
-			p.wantEnd()
-			if why := <-s.refusals; why != limits.RefusedFlood {
-				t.Errorf("refused as %s", why)
-			}
-		})
-	}
-}
-
 // Frames in a wrong order, and wrong frames, end the link, the session or the connection.
 func TestWrongFrames(t *testing.T) {
 	id := wire.Some[uint32](0)

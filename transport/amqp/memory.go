@@ -21,7 +21,7 @@ const (
 // Bounds of the memory of one connection, in bytes.
 const (
 	structureMax  = 16 << 20
-	incomingMax   = 16 << 20
+	incomingMax   = 8 << 20
 	outgoingMax   = 4 << 20
 	keptMax       = 4 << 20
 	unverifiedMax = 128 << 10 // of each purpose, until the handler calls Verified

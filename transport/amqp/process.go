@@ -125,7 +125,7 @@ func (c *Conn) process(channel uint16, body []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stage != opened && code != wire.CodeClose {
-		return c.countIdle(0)
+		return c.countIdle(len(payload))
 	}
 	switch code {
 	case wire.CodeBegin:
@@ -151,7 +151,7 @@ func (c *Conn) process(channel uint16, body []byte) error {
 			c.memory.shrink(structure, sessionBytes)
 			return nil
 		}
-		return c.countIdle(0)
+		return c.countIdle(len(payload))
 	}
 	switch code {
 	case wire.CodeAttach:

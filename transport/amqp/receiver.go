@@ -126,6 +126,9 @@ func (v *Receiver) transfer(t *wire.Transfer, payload []byte) {
 		}
 		c.partial[v] = struct{}{}
 		c.arm(m.until)
+		if len(c.partial) > incompleteMax {
+			c.Refused()
+		}
 	}
 }
 

@@ -29,8 +29,10 @@ const (
 	sessionWindow = 5_000
 	// idleFramesMax bounds the frames without effect in a second.
 	idleFramesMax = 10_000
-	// idleBytes of a message for a link that has ended count as much as a frame.
+	// idleBytes of a message for a link or a session that has ended count as much as a frame.
 	idleBytes = 256
+	// incompleteMax bounds the incomplete messages of a connection that takes no turns.
+	incompleteMax = 16
 	// discardMax bounds the bytes that are read after a close, so that the client reads why.
 	discardMax = 256 << 10
 	// framesPerTurn bounds the frames that a connection without a verified key processes in a turn.
