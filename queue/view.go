@@ -250,7 +250,8 @@ func (v View) RunningMoveTasks() (running []MoveTaskRecord) {
 	return running
 }
 
-// Deliverable reports whether a receive now would deliver or dead-letter a message.
+// Deliverable reports whether a receive now would deliver or dead-letter a message. A message that expired
+// while a session held it counts until the next command removes it.
 func (v View) Deliverable(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	return ok && q.deliverable(v.b.now)

@@ -250,7 +250,7 @@ func TestManyUnsettledMessages(t *testing.T) {
 	c := <-b.conns
 	p.attach(0, 0, wire.Sender, "held").want(wire.CodeAttach, wire.CodeFlow)
 	const messages, size = 100, 900_000
-	const unsettled = 15 // all but the next message fit
+	const unsettled = incomingMax>>20 - 1 // all but the next message fit
 	wrote := make(chan bool, 1)
 	go func() {
 		for id := range uint32(messages) {

@@ -94,7 +94,8 @@ func (w *world) compareQueue(view queue.View, q *reference.Queue) string {
 	}); got != c {
 		return fmt.Sprintf("counters: product %+v, model %+v", got, c)
 	}
-	if got, want := view.Deliverable(q.Name), w.model.Deliverable(q); got != want {
+	// The product counts an expired message until the next command removes it.
+	if got, want := view.Deliverable(q.Name), w.model.Deliverable(q); got != want && (want || w.model.UpToDate(q)) {
 		return fmt.Sprintf("deliverable: product %v, model %v", got, want)
 	}
 	// The product may still count expired records.
