@@ -96,6 +96,7 @@ func (r *recorder) start(ctx context.Context, l Language, role, address, queue s
 }
 
 func (r *recorder) read(output io.Reader, name string) error {
+	defer func() { _, _ = io.Copy(io.Discard, output) }() // a program that cannot print does not end
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		e := Event{client: name}

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -192,7 +193,7 @@ func killLeader(t *testing.T, cluster *harness.Cluster) {
 	harness.Must(t, leader.Start())
 }
 
-// awaitEmpty waits until the consumers have emptied the queues.
+// awaitEmpty waits until the consumers have emptied the queues, as long as they complete messages.
 func (r *run) awaitEmpty() (found []Violation) {
 	end := time.NewTimer(recoveryTimeout)
 	defer end.Stop()
@@ -201,7 +202,11 @@ func (r *run) awaitEmpty() (found []Violation) {
 		if events == nil {
 			continue
 		}
-		for left := r.left(name); left > 0 && found == nil; left = r.left(name) {
+		for left, least := r.left(name), math.MaxInt; left > 0 && found == nil; left = r.left(name) {
+			if left < least {
+				least = left
+				end.Reset(recoveryTimeout)
+			}
 			select {
 			case <-events.changed: // a client may have completed the last message
 			case <-end.C:

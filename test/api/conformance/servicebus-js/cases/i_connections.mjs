@@ -79,14 +79,10 @@ test('a sender opens a connection again', async (t) => {
 test('a sender resends under its message id', async (t) => {
   const queue = await t.queue({ requiresDuplicateDetection: true }), way = t.closed(await proxy(ENDPOINTS[0]));
   const sender = t.client({ endpoint: way.endpoint, ...RETRIES }).createSender(queue);
-  const cutting = setInterval(way.cut, 700);
-  try {
-    for (const m of numbered(200)) {
-      await sender.sendMessages(m);
-      await delay(15);
-    }
-  } finally {
-    clearInterval(cutting);
+  for (const [i, m] of numbered(200).entries()) {
+    const sent = sender.sendMessages(m);
+    if (i % 80 === 20) setTimeout(way.cut, i % 7); // during the send
+    await sent;
   }
   same(bodies(await t.drain(queue, 200)), names(0, 200), 'bodies');
 }, { warns: true });

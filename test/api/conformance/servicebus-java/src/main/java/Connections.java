@@ -20,8 +20,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 /** Connections that are lost, and several nodes. */
@@ -125,13 +123,13 @@ final class Connections {
     String queue = t.queue(new CreateQueueOptions().setDuplicateDetectionRequired(true));
     Proxy way = proxy(t);
     ServiceBusSenderClient sender = t.closed(behind(way).sender().queueName(queue).buildClient());
-    ScheduledExecutorService cutting = Executors.newSingleThreadScheduledExecutor();
-    cutting.scheduleAtFixedRate(way::cut, 700, 700, TimeUnit.MILLISECONDS);
-    for (ServiceBusMessage m : Case.numbered(100)) {
-      sender.sendMessage(m);
-      Thread.sleep(15);
+    ServiceBusMessage[] messages = Case.numbered(100);
+    for (int i = 0; i < messages.length; i++) {
+      if (i % 40 == 10) {
+        CompletableFuture.runAsync(way::cut); // during the send
+      }
+      sender.sendMessage(messages[i]);
     }
-    cutting.shutdownNow();
     Case.same(Case.bodies(t.drain(queue, 100)), Case.texts(0, 100), "bodies");
   }
 
