@@ -369,7 +369,7 @@ servicebus-clients:
 
 .PHONY: faults-servicebus
 faults-servicebus: build servicebus-clients ## kill the leader every 10 s under Azure Service Bus clients, in Python and Java: KILLS=10m
-	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 5h -run '^TestLeaderKills$$' ./$(SB_FAULTS) \
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 5h -run '^(TestLeaderKills|TestSchedules)$$' ./$(SB_FAULTS) \
 	  -args -time $(or $(KILLS),10m) -python '$(SB_PYTHON)' -java '$(CURDIR)/$(SB_FAULTS)/java/target/classes:$(CURDIR)/$(SB_FAULTS)/java/target/lib/*'
 
 # Celery, the Go Cloud Development Kit and Camel.
