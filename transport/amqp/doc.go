@@ -59,8 +59,8 @@
 //     session gives back its links.
 //   - Frames without effect: empty frames, flows that change nothing, dispositions of unknown
 //     messages, frames for what has ended. More than idleFramesMax in a second end the connection.
-//     Each idleBytes of a message for a link or a session that has ended count as one more. A
-//     disposition of a large range costs as much as the unsettled messages in it.
+//     Each idleBytes of such a frame count as one more. A disposition of a large range costs as much
+//     as the unsettled messages in it.
 //   - Malformed values. Package wire checks each frame in time proportional to its length.
 //   - A frame or a handler that panics. The panic is logged and counted, and closes that one
 //     connection.

@@ -48,9 +48,10 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-// Messages for a link, a session or a connection that has ended are not read for long.
+// Large frames without effect, and messages for what has ended, are not read for long.
 func TestMessagesToADeadEnd(t *testing.T) {
 	ends := map[string]func(p *raw){
+		"nothing": func(*raw) {}, // a flow that changes nothing has content
 		"link": func(p *raw) {
 			p.attach(0, 0, wire.Sender, "missing").want(wire.CodeAttach, wire.CodeDetach)
 		},
@@ -67,6 +68,9 @@ func TestMessagesToADeadEnd(t *testing.T) {
 				p := pipe(t, s).open().begin(0)
 				end(p)
 				message, sent := framed(0, &wire.Transfer{DeliveryID: wire.Some[uint32](0)}, data(16<<10)...), 0
+				if name == "nothing" {
+					message = framed(0, &wire.Flow{NextIncomingID: wire.Some[uint32](0), IncomingWindow: 1 << 20}, data(16<<10)...)
+				}
 				for {
 					n, err := p.conn.Write(message)
 					sent += n

@@ -11,18 +11,19 @@ import (
 type idleFrames struct {
 	since time.Time
 	n     int
+	bytes int // of the frame that is being processed
 }
 
 // errFlood ends a connection with too many idle frames.
 var errFlood = failure(ResourceLimitExceeded, "Too many frames without effect.")
 
-// countIdle counts a frame without effect, with n bytes of a message in it.
-func (c *Conn) countIdle(n int) error {
+// countIdle counts the frame that is being processed, which has no effect.
+func (c *Conn) countIdle() error {
 	i := &c.idle
 	if c.input.heard.Sub(i.since) >= time.Second {
 		i.since, i.n = c.input.heard, 0
 	}
-	if i.n += 1 + n/idleBytes; i.n > idleFramesMax {
+	if i.n += 1 + i.bytes/idleBytes; i.n > idleFramesMax {
 		c.server.refused(limits.RefusedFlood, c.net, errFlood)
 		return errFlood
 	}
@@ -100,8 +101,8 @@ func (c *Conn) readFrame() error {
 	if h.Type != wire.FrameAMQP {
 		return failure(FramingError, "The frame is of an unknown type.")
 	}
-	if len(body) == 0 {
-		return c.countIdle(0)
+	if c.idle.bytes = len(body); len(body) == 0 {
+		return c.countIdle()
 	}
 	c.takeTurn()
 	if err := c.awaitRoom(h.Channel, body); err != nil {
@@ -125,7 +126,7 @@ func (c *Conn) process(channel uint16, body []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stage != opened && code != wire.CodeClose {
-		return c.countIdle(len(payload))
+		return c.countIdle()
 	}
 	switch code {
 	case wire.CodeBegin:
@@ -151,7 +152,7 @@ func (c *Conn) process(channel uint16, body []byte) error {
 			c.memory.shrink(structure, sessionBytes)
 			return nil
 		}
-		return c.countIdle(len(payload))
+		return c.countIdle()
 	}
 	switch code {
 	case wire.CodeAttach:

@@ -80,7 +80,7 @@ func (s *Session) transfer(list wire.Value, payload []byte) error {
 		v.transfer(&t, payload)
 		return nil
 	}
-	return s.conn.countIdle(len(payload))
+	return s.conn.countIdle()
 }
 
 func (v *Receiver) transfer(t *wire.Transfer, payload []byte) {

@@ -248,7 +248,7 @@ func (s *Sender) appendFrame(d *Sent) {
 func (s *Sender) flow(f *wire.Flow, useful bool) error {
 	c := s.session.conn
 	if s.state == detaching {
-		return c.countIdle(0)
+		return c.countIdle()
 	}
 	before, drain := s.left(), s.drain
 	if f.LinkCredit.Set {
@@ -276,7 +276,7 @@ func (s *Sender) flow(f *wire.Flow, useful bool) error {
 	case left != before || s.drain && !drain:
 		c.events = append(c.events, event{of: s})
 	case drains == drain && !useful || f.Echo:
-		return c.countIdle(0)
+		return c.countIdle()
 	}
 	return nil
 }
@@ -359,7 +359,7 @@ func (s *Session) disposition(list wire.Value) error {
 	}
 	// The server settles messages of the client first, and needs no more of them.
 	if p.Role == wire.Sender || !p.Settled && !c.state.Terminal() {
-		return c.countIdle(0)
+		return c.countIdle()
 	}
 	found := false
 	s.unsettled.each(p.First, p.Last, func(d *Sent) {
@@ -376,7 +376,7 @@ func (s *Session) disposition(list wire.Value) error {
 		}
 	})
 	if !found {
-		return c.countIdle(0)
+		return c.countIdle()
 	}
 	c.queueRoom()
 	return nil

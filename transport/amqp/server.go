@@ -29,7 +29,7 @@ const (
 	sessionWindow = 5_000
 	// idleFramesMax bounds the frames without effect in a second.
 	idleFramesMax = 10_000
-	// idleBytes of a message for a link or a session that has ended count as much as a frame.
+	// idleBytes of a frame without effect count as much as a further one.
 	idleBytes = 256
 	// incompleteMax bounds the incomplete messages of a connection that takes no turns.
 	incompleteMax = 16

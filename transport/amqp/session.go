@@ -160,7 +160,7 @@ func (s *Session) flow(list wire.Value) error {
 			s.queueFlow()
 		}
 		if s.remoteWindow == before || f.Echo {
-			return s.conn.countIdle(0)
+			return s.conn.countIdle()
 		}
 		return nil
 	}
@@ -174,7 +174,7 @@ func (s *Session) flow(list wire.Value) error {
 	if f.Echo && e.receiver.state == attached {
 		e.receiver.queueFlow()
 	}
-	return s.conn.countIdle(0)
+	return s.conn.countIdle()
 }
 
 // windows returns a flow with the windows of the session.
